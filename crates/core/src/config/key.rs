@@ -1,0 +1,219 @@
+//! The table of keys: name, flag, who may set it, form, what counts as stricter, default, meaning.
+
+use serde::{Deserialize, Serialize};
+
+use super::form::{Form, Texts};
+use super::strict::Way;
+use super::value::Value;
+use crate::backend::BackendChoice;
+use crate::quantity::{ByteSize, Cpus, Span};
+use crate::spec::{Mode, Network, Relax, Seccomp};
+
+/// Who may set a key in a file. Variables and flags exist only for keys that have a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The host file and the project file.
+    Files,
+    /// The host file alone: what the project file says is never honoured, trusted or not.
+    HostFile,
+}
+
+macro_rules! table {
+    ($($key:ident $name:literal, $flag:expr, $scope:ident, $form:expr, $way:ident, $default:expr, $doc:literal;)+) => {
+        /// A setting, by its dotted name in the file.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Key {
+            $(#[serde(rename = $name)] $key),+
+        }
+
+        impl Key {
+            pub const ALL: &'static [Self] = &[$(Self::$key),+];
+
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$key => $name),+ }
+            }
+
+            /// The flag of `cofferdam run` that sets it.
+            pub const fn flag(self) -> Option<&'static str> {
+                match self { $(Self::$key => $flag),+ }
+            }
+
+            pub const fn scope(self) -> Scope {
+                match self { $(Self::$key => Scope::$scope),+ }
+            }
+
+            /// What it means, for the reference page.
+            pub const fn doc(self) -> &'static str {
+                match self { $(Self::$key => $doc),+ }
+            }
+
+            /// The value where nobody set one.
+            pub fn default(self) -> Value {
+                match self { $(Self::$key => $default),+ }
+            }
+
+            pub(super) const fn form(self) -> Form {
+                match self { $(Self::$key => $form),+ }
+            }
+
+            pub(super) const fn way(self) -> Way {
+                match self { $(Self::$key => Way::$way),+ }
+            }
+        }
+    };
+}
+
+table! {
+    SandboxEnabled "sandbox.enabled", None, HostFile,
+        Form::Switch, TrueIsStricter, Value::Switch(true),
+        "Whether commands are sandboxed at all. `false` runs them on the bare host.";
+    SandboxBackend "sandbox.backend", Some("--sandbox"), Files,
+        Form::Backend, Confining, Value::Backend(BackendChoice::Auto),
+        "What carries the run out. `auto` takes Docker, else Podman, else native, and never `local`. \
+         `local` is no sandbox; the project file cannot choose it.";
+    SandboxFallbackToDirect "sandbox.fallback_to_direct", None, HostFile,
+        Form::Switch, FalseIsStricter, Value::Switch(false),
+        "Whether a run goes to the bare host where no backend can confine it. `false` refuses it.";
+    SandboxImage "sandbox.image", Some("--image"), Files,
+        Form::Image, Free, Value::Image(None),
+        "Image for the container backends. `null` is the project's own image if it is built, else \
+         `host`: the host's own system tree, read-only.";
+    SandboxMode "sandbox.mode", Some("--mode"), Files,
+        Form::Mode, Ordered, Value::Mode(Mode::Stage),
+        "What the program may do to the workspace. `stage` keeps its writes apart until they are \
+         applied, `readonly` makes them fail, `direct` lets them through at once.";
+    SandboxNetwork "sandbox.network", Some("--network"), Files,
+        Form::Network, Ordered, Value::Network(Network::None),
+        "What the program can reach. `allow` is the hosts of `allow_hosts` and nothing else.";
+    SandboxAllowHosts "sandbox.allow_hosts", Some("--allow-host"), Files,
+        Form::Texts(Texts::Hosts), Fewer, Value::Texts(Vec::new()),
+        "Hosts that may be reached with `network: allow`, each `HOST` or `HOST:PORT`.";
+    SandboxMemoryLimit "sandbox.memory_limit", Some("--memory"), Files,
+        Form::Size { min: ByteSize::mib(1), max: None }, Smaller, Value::Size(ByteSize::mib(2048)),
+        "Most memory, swap included. Never more than the host has.";
+    SandboxCpuLimit "sandbox.cpu_limit", Some("--cpus"), Files,
+        Form::Cpus, Smaller, Value::Cpus(Cpus { millis: 2000 }),
+        "Most processor time, in processors.";
+    SandboxPidsLimit "sandbox.pids_limit", Some("--pids"), Files,
+        Form::Count { min: 1, max: 4_194_304 }, Smaller, Value::Count(512),
+        "Most processes and threads at once.";
+    SandboxTimeout "sandbox.timeout", Some("--timeout"), Files,
+        Form::Span { min: Span::secs(1), max: DAY }, Smaller, Value::Span(Span::secs(600)),
+        "How long a run may take. A bare number is seconds.";
+    SandboxIdleTimeout "sandbox.idle_timeout", Some("--idle-timeout"), Files,
+        Form::SpanOrOff { min: Span::secs(1), max: DAY }, Smaller, Value::SpanOrOff(None),
+        "How long a run may be silent, with no output, before it is stopped.";
+    SandboxStopGrace "sandbox.stop_grace", None, Files,
+        Form::Span { min: Span::secs(0), max: Span::secs(600) }, Smaller, Value::Span(Span::secs(10)),
+        "Time between asking a run to stop and killing it.";
+    SandboxReadonlyRoot "sandbox.readonly_root", None, Files,
+        Form::Switch, TrueIsStricter, Value::Switch(true),
+        "Whether everything but the workspace, the tmpfs and writable mounts is read-only.";
+    SandboxTmpfs "sandbox.tmpfs", None, Files,
+        Form::Tmpfs { min: ByteSize::mib(1) }, Fewer,
+        Value::Tmpfs([("/tmp".into(), ByteSize::mib(512))].into()),
+        "Directories in memory, each with its size. Mounted nosuid and nodev.";
+    SandboxMounts "sandbox.mounts", Some("--mount"), Files,
+        Form::Mounts, Fewer, Value::Mounts(Vec::new()),
+        "Host paths to show inside, read-only unless `readonly: false`. A source must lie in the policy's \
+         root, allowed paths or exceptions.";
+    SandboxBlocked "sandbox.blocked", None, Files,
+        Form::Texts(Texts::Patterns), More, Value::Texts(vec![".env".into(), ".env.*".into()]),
+        "Patterns of workspace paths that are hidden inside: a directory becomes empty, a file empty and \
+         read-only.";
+    SandboxEnv "sandbox.env", Some("--env"), Files,
+        Form::Env, Kept, Value::Env([].into()),
+        "Variables of the program, written out. A flag may add names to it; nothing but the host file \
+         changes a name that the host file sets.";
+    SandboxEnvPassthrough "sandbox.env_passthrough", Some("--pass-env"), Files,
+        Form::EnvNames, Fewer, Value::EnvNames(Vec::new()),
+        "Host variables that the program sees. Their values are never recorded.";
+    SandboxSeccomp "sandbox.seccomp", None, Files,
+        Form::Seccomp, Pinned, Value::Seccomp(Seccomp::Default),
+        "System-call filter: `default`, or the path of a profile for a container engine.";
+    SandboxRuntime "sandbox.runtime", Some("--runtime"), Files,
+        Form::Runtime, Pinned, Value::Runtime(None),
+        "Container runtime, such as crun, runsc or kata, where the engine has it. `null` is the engine's own.";
+    SandboxOutputLimit "sandbox.output_limit", None, Files,
+        Form::Size { min: ByteSize(64 * ByteSize::KIB), max: Some(ByteSize::mib(4096)) }, Smaller,
+        Value::Size(ByteSize::mib(64)),
+        "Bytes kept of each output stream: its head and its tail. The true total is always counted.";
+    SandboxRelax "sandbox.relax", Some("--relax"), HostFile,
+        Form::Relax, Fewer, Value::Relax([].into()),
+        "Guarantees that a run may do without where the host cannot give them. They show in the receipt.";
+    ChangesAuto "changes.auto", None, Files,
+        Form::Texts(Texts::Patterns), Fewer, Value::Texts(Vec::new()),
+        "Patterns of paths whose changes are applied without being asked about.";
+    ChangesDeny "changes.deny", None, Files,
+        Form::Texts(Texts::Patterns), More, Value::Texts(Vec::new()),
+        "Patterns of paths whose changes are never applied.";
+    ChangesAllowClasses "changes.allow_classes", None, Files,
+        Form::Texts(Texts::Classes), Fewer, Value::Texts(Vec::new()),
+        "Classes of files that are executed later, such as CI jobs and hooks, whose changes need no yes of \
+         their own.";
+    ChangesBudgetFiles "changes.budget.files", None, Files,
+        Form::Count { min: 1, max: u32::MAX }, Smaller, Value::Count(2000),
+        "Most changed files that are applied without a further yes.";
+    ChangesBudgetBytes "changes.budget.bytes", None, Files,
+        Form::Size { min: ByteSize(1), max: None }, Smaller, Value::Size(ByteSize::mib(256)),
+        "Most bytes of new content that are applied without a further yes.";
+    ChangesBudgetDeletions "changes.budget.deletions", None, Files,
+        Form::Count { min: 0, max: u32::MAX }, Smaller, Value::Count(200),
+        "Most deletions that are applied without a further yes.";
+    ChangesBudgetShare "changes.budget.share", None, Files,
+        Form::Count { min: 1, max: 100 }, Smaller, Value::Count(50),
+        "Largest part of the tree, in percent, whose change is applied without a further yes.";
+    PolicyRoot "policy.root", None, HostFile,
+        Form::Path, Pinned, Value::Path(".".into()),
+        "Directory under which mount sources may lie. A relative path starts at the workspace.";
+    PolicyAllowedPaths "policy.allowed_paths", None, HostFile,
+        Form::Paths, Fewer, Value::Paths(Vec::new()),
+        "Further directories under which mount sources may lie.";
+    PolicyExceptions "policy.exceptions", None, HostFile,
+        Form::Exceptions, Fewer, Value::Exceptions(Vec::new()),
+        "Single mount sources outside of those, each with the reason. Their use is recorded.";
+    PolicyNetwork "policy.network", None, HostFile,
+        Form::Network, Ordered, Value::Network(Network::None),
+        "The widest network that a run may ask for.";
+    PolicyEnv "policy.env", None, HostFile,
+        Form::Texts(Texts::EnvPatterns), Fewer, Value::Texts(vec!["*".into()]),
+        "Names of host variables that may be passed in; `*` stands for any text.";
+    PolicyRelax "policy.relax", None, HostFile,
+        Form::Relax, Fewer, Value::Relax([Relax::Limits, Relax::Landlock].into()),
+        "Guarantees that a run may ask to do without.";
+    PolicyRoles "policy.roles", None, HostFile,
+        Form::Roles, Pinned, Value::Roles([].into()),
+        "Ceilings by role. A run in a role may ask for no more than its ceiling; what is left out sets \
+         no bound.";
+}
+
+const DAY: Span = Span::secs(24 * 60 * 60);
+
+impl Key {
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|key| key.name() == name)
+    }
+
+    /// `COFFERDAM_` and the flag's name. A list is comma separated there.
+    pub fn variable(self) -> Option<String> {
+        let flag = self.flag()?.trim_start_matches('-');
+        Some(format!("COFFERDAM_{}", flag.replace('-', "_").to_ascii_uppercase()))
+    }
+
+    /// What a value looks like, in words.
+    pub fn form_in_words(self) -> String {
+        self.form().in_words()
+    }
+
+    /// Whether variables and flags add to what stands, where others replace it.
+    pub(super) const fn is_list(self) -> bool {
+        self.form().is_list()
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,154 @@
+//! The settled values as typed structs, with fields named as the keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::key::Key;
+use super::resolve::Resolved;
+use super::value::Value;
+use crate::backend::BackendChoice;
+use crate::env::EnvName;
+use crate::image::ImageRef;
+use crate::mount::MountRequest;
+use crate::paths::ExactPath;
+use crate::policy::Exception;
+use crate::quantity::{ByteSize, Cpus, Span};
+use crate::spec::{Mode, Network, Relax, Seccomp};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    pub sandbox: SandboxSettings,
+    pub changes: ChangeSettings,
+    pub policy: PolicySettings,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxSettings {
+    pub enabled: bool,
+    pub backend: BackendChoice,
+    pub fallback_to_direct: bool,
+    pub image: Option<ImageRef>,
+    pub mode: Mode,
+    pub network: Network,
+    pub allow_hosts: Vec<String>,
+    pub memory_limit: ByteSize,
+    pub cpu_limit: Cpus,
+    pub pids_limit: u32,
+    pub timeout: Span,
+    pub idle_timeout: Option<Span>,
+    pub stop_grace: Span,
+    pub readonly_root: bool,
+    pub tmpfs: BTreeMap<ExactPath, ByteSize>,
+    pub mounts: Vec<MountRequest>,
+    pub blocked: Vec<String>,
+    pub env: BTreeMap<EnvName, String>,
+    pub env_passthrough: Vec<EnvName>,
+    pub seccomp: Seccomp,
+    pub runtime: Option<String>,
+    pub output_limit: ByteSize,
+    pub relax: BTreeSet<Relax>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeSettings {
+    pub auto: Vec<String>,
+    pub deny: Vec<String>,
+    pub allow_classes: Vec<String>,
+    pub budget: Budget,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Budget {
+    pub files: u32,
+    pub bytes: ByteSize,
+    pub deletions: u32,
+    /// Percent of the tree.
+    pub share: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicySettings {
+    pub root: ExactPath,
+    pub allowed_paths: Vec<ExactPath>,
+    pub exceptions: Vec<Exception>,
+    pub network: Network,
+    pub env: Vec<String>,
+    pub relax: BTreeSet<Relax>,
+    pub roles: BTreeMap<String, RoleSettings>,
+}
+
+/// The ceiling of a role. What is `None` sets no bound.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleSettings {
+    pub memory_limit: Option<ByteSize>,
+    pub cpu_limit: Option<Cpus>,
+    pub pids_limit: Option<u32>,
+    pub timeout: Option<Span>,
+    pub network: Option<Network>,
+    pub mode: Option<Mode>,
+    pub allowed_paths: Option<Vec<ExactPath>>,
+}
+
+/// The inside of a value. The table gives each key one variant, so another cannot stand there; a test
+/// builds the settings from every default.
+macro_rules! take {
+    ($resolved:ident, $key:ident, $variant:ident) => {
+        match $resolved.get(Key::$key).0 {
+            Value::$variant(inside) => inside.clone(),
+            other => unreachable!("{} holds {other:?}", Key::$key),
+        }
+    };
+}
+
+impl Settings {
+    pub(super) fn of(resolved: &Resolved) -> Self {
+        Self {
+            sandbox: SandboxSettings {
+                enabled: take!(resolved, SandboxEnabled, Switch),
+                backend: take!(resolved, SandboxBackend, Backend),
+                fallback_to_direct: take!(resolved, SandboxFallbackToDirect, Switch),
+                image: take!(resolved, SandboxImage, Image),
+                mode: take!(resolved, SandboxMode, Mode),
+                network: take!(resolved, SandboxNetwork, Network),
+                allow_hosts: take!(resolved, SandboxAllowHosts, Texts),
+                memory_limit: take!(resolved, SandboxMemoryLimit, Size),
+                cpu_limit: take!(resolved, SandboxCpuLimit, Cpus),
+                pids_limit: take!(resolved, SandboxPidsLimit, Count),
+                timeout: take!(resolved, SandboxTimeout, Span),
+                idle_timeout: take!(resolved, SandboxIdleTimeout, SpanOrOff),
+                stop_grace: take!(resolved, SandboxStopGrace, Span),
+                readonly_root: take!(resolved, SandboxReadonlyRoot, Switch),
+                tmpfs: take!(resolved, SandboxTmpfs, Tmpfs),
+                mounts: take!(resolved, SandboxMounts, Mounts),
+                blocked: take!(resolved, SandboxBlocked, Texts),
+                env: take!(resolved, SandboxEnv, Env),
+                env_passthrough: take!(resolved, SandboxEnvPassthrough, EnvNames),
+                seccomp: take!(resolved, SandboxSeccomp, Seccomp),
+                runtime: take!(resolved, SandboxRuntime, Runtime),
+                output_limit: take!(resolved, SandboxOutputLimit, Size),
+                relax: take!(resolved, SandboxRelax, Relax),
+            },
+            changes: ChangeSettings {
+                auto: take!(resolved, ChangesAuto, Texts),
+                deny: take!(resolved, ChangesDeny, Texts),
+                allow_classes: take!(resolved, ChangesAllowClasses, Texts),
+                budget: Budget {
+                    files: take!(resolved, ChangesBudgetFiles, Count),
+                    bytes: take!(resolved, ChangesBudgetBytes, Size),
+                    deletions: take!(resolved, ChangesBudgetDeletions, Count),
+                    share: take!(resolved, ChangesBudgetShare, Count),
+                },
+            },
+            policy: PolicySettings {
+                root: take!(resolved, PolicyRoot, Path),
+                allowed_paths: take!(resolved, PolicyAllowedPaths, Paths),
+                exceptions: take!(resolved, PolicyExceptions, Exceptions),
+                network: take!(resolved, PolicyNetwork, Network),
+                env: take!(resolved, PolicyEnv, Texts),
+                relax: take!(resolved, PolicyRelax, Relax),
+                roles: take!(resolved, PolicyRoles, Roles),
+            },
+        }
+    }
+}

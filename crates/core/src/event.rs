@@ -1,0 +1,96 @@
+//! What is written down as it happens. One JSON object a line; [`crate::chain`] links them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::backend::Backend;
+use crate::id::RunId;
+use crate::paths::ExactPath;
+use crate::receipt::CleanupReceipt;
+use crate::refusal::Rule;
+use crate::stamp::Stamp;
+
+/// An event before it has a place in the chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    pub ts: Stamp,
+    pub run: Option<RunId>,
+    pub workspace: Option<ExactPath>,
+    /// Who did it: `user:NAME`, `runner:NAME`, `token:NAME`.
+    pub actor: String,
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// State of a sandbox as its start, failure and stop report it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Absent where no container is involved.
+    pub container_id: Option<String>,
+    pub status: String,
+    pub message: Option<String>,
+    pub exit_code: Option<i32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum EventKind {
+    #[serde(rename = "sandbox.mode_selected")]
+    ModeSelected { asked: String, backend: Backend, passed_over: Vec<String> },
+    #[serde(rename = "sandbox.rejected")]
+    Rejected { rule: Rule, field: String, message: String },
+    #[serde(rename = "sandbox.image_built")]
+    ImageBuilt { image: String, digest: String },
+    #[serde(rename = "sandbox.started")]
+    Started {
+        #[serde(flatten)]
+        state: Status,
+        backend: Backend,
+        command: Vec<String>,
+        effective: serde_json::Map<String, serde_json::Value>,
+        image_digest: Option<String>,
+        /// Names of the variables the program sees.
+        env: Vec<String>,
+    },
+    #[serde(rename = "sandbox.output_truncated")]
+    OutputTruncated { stream: String, total_bytes: u64, kept_bytes: u64 },
+    #[serde(rename = "sandbox.timeout")]
+    Timeout { limit: String, idle: bool },
+    #[serde(rename = "sandbox.oom")]
+    Oom { memory_limit: String },
+    #[serde(rename = "sandbox.stopping")]
+    Stopping { reason: String, signal: i32 },
+    #[serde(rename = "sandbox.stopped")]
+    Stopped {
+        #[serde(flatten)]
+        state: Status,
+        signal: Option<i32>,
+    },
+    #[serde(rename = "sandbox.failed")]
+    Failed {
+        #[serde(flatten)]
+        state: Status,
+    },
+    #[serde(rename = "sandbox.fallback_to_direct")]
+    FallbackToDirect { asked: String, reasons: Vec<String> },
+    #[serde(rename = "sandbox.override_used")]
+    OverrideUsed { name: String, reason: String },
+    #[serde(rename = "sandbox.violation")]
+    Violation { guarantee: String, message: String },
+    #[serde(rename = "sandbox.cleanup")]
+    Cleanup { receipt: CleanupReceipt, left: Vec<String> },
+    #[serde(rename = "sandbox.orphan_removed")]
+    OrphanRemoved { kind: String, name: String },
+    #[serde(rename = "changes.sealed")]
+    Sealed { manifest: String, created: u64, modified: u64, deleted: u64, retyped: u64 },
+    #[serde(rename = "changes.applied")]
+    Applied { manifest: String, entries: u64 },
+    #[serde(rename = "changes.discarded")]
+    Discarded { manifest: String, entries: u64 },
+    #[serde(rename = "changes.undone")]
+    Undone { manifest: String, entries: u64 },
+    #[serde(rename = "changes.conflict")]
+    Conflict { manifest: String, paths: Vec<String> },
+    /// A line that was cut off by a crash was taken out of the log before the next was written.
+    #[serde(rename = "audit.recovered")]
+    AuditRecovered { torn_bytes: u64 },
+}

@@ -1,0 +1,39 @@
+//! The pure heart of Cofferdam: what is asked for, what is allowed, what will be done, what happened.
+//!
+//! Read in the order of the path through the program:
+//!
+//! - [`config`]: settings in layers, each value with its origin, merged so that the strictest wins.
+//! - [`spec`]: `SandboxSpec`, what is asked for, whoever asked (flags, file, API).
+//! - [`policy`]: what the host owner allows.
+//! - [`caps`]: what a backend on this host can enforce.
+//! - [`plan()`]: `spec × policy × caps → Plan`, or a [`refusal`] that names rule, field and remedy.
+//! - [`outcome`], [`record`], [`receipt`]: what happened, and what was read back.
+//! - [`event`], [`chain`]: the tamper-evident story of it.
+//! - [`inert`], [`redact`]: untrusted bytes made harmless, secrets made invisible.
+//!
+//! Deliberately absent: any access to files, environment, clock, processes or network. Callers bring
+//! facts in as values; `clippy.toml` beside this crate keeps it so.
+
+pub mod backend;
+pub mod caps;
+pub mod chain;
+pub mod config;
+pub mod env;
+pub mod event;
+pub mod id;
+pub mod image;
+pub mod inert;
+pub mod mount;
+pub mod outcome;
+pub mod paths;
+pub mod plan;
+pub mod policy;
+pub mod quantity;
+pub mod receipt;
+pub mod record;
+pub mod redact;
+pub mod refusal;
+pub mod spec;
+pub mod stamp;
+
+pub use plan::plan;

@@ -1,0 +1,214 @@
+//! `spec × policy × caps → Plan`, a pure function.
+//!
+//! The plan says everything a backend is to do and nothing about how. It can be printed, compared and
+//! kept. Every check is a small function in [`rules`]; the first refusal ends the planning, so that
+//! what is refused never has a plan.
+
+mod requirements;
+mod rules;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::backend::Backend;
+use crate::caps::{Caps, Guarantee};
+use crate::env::{EnvName, EnvValue};
+use crate::image::ImageRef;
+use crate::mount::{HostPath, Mount};
+use crate::paths::{Arg, ExactPath, clean_absolute};
+use crate::policy::Policy;
+use crate::quantity::ByteSize;
+use crate::refusal::{Refusal, Rule};
+use crate::spec::{Limits, Mode, Network, SandboxSpec, Seccomp, Terminal};
+
+/// Where the workspace stands inside every sandbox.
+pub const WORKSPACE: &str = "/workspace";
+/// The home directory inside every sandbox: empty, writable, gone at the end.
+pub const HOME: &str = "/home/sandbox";
+/// The search path where the host's own does not apply.
+pub const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Version of the serialised form.
+pub const PLAN_VERSION: u32 = 1;
+
+/// All that a backend needs to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub version: u32,
+    pub backend: Backend,
+    pub command: Vec<Arg>,
+    /// Directory to start in, as the program sees it.
+    pub workdir: ExactPath,
+    pub workspace: WorkspacePlan,
+    pub root: Root,
+    pub mounts: Vec<Mount>,
+    pub toolchains: Vec<HostPath>,
+    pub tmpfs: BTreeMap<ExactPath, ByteSize>,
+    pub blocked: Vec<String>,
+    pub env: BTreeMap<EnvName, EnvValue>,
+    pub network: Network,
+    pub allow_hosts: Vec<String>,
+    pub limits: Limits,
+    pub seccomp: Option<Seccomp>,
+    pub runtime: Option<String>,
+    pub terminal: Terminal,
+    /// What this run does *not* have, each with the reason.
+    pub relaxed: Vec<Relaxed>,
+    /// Exceptions of the host owner that this plan makes use of, each with its reason.
+    pub overrides: Vec<Override>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspacePlan {
+    pub source: HostPath,
+    /// Where the program sees it.
+    pub target: ExactPath,
+    pub mode: Mode,
+}
+
+/// What the program sees as `/`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Root {
+    /// The host as it is.
+    Bare,
+    /// The host's system tree, without homes, state and sockets.
+    Host {
+        readonly: bool,
+    },
+    Image {
+        image: ImageRef,
+        readonly: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relaxed {
+    pub guarantee: Guarantee,
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Override {
+    pub name: String,
+    pub reason: String,
+}
+
+/// Makes the plan, or says why there is none.
+pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Refusal> {
+    let ceiling = policy.ceiling(spec.role.as_deref())?;
+    rules::command(spec)?;
+    rules::consistent(spec)?;
+    rules::under_ceiling(spec, &ceiling)?;
+    rules::within_host(spec, caps)?;
+    rules::network(spec, policy)?;
+    rules::env(spec, policy)?;
+    rules::relax(spec, policy)?;
+    if caps.backend.confines() {
+        rules::workspace(spec, policy)?;
+    }
+    let overrides = rules::mounts(spec, policy, &ceiling)?;
+    rules::no_second_door(spec)?;
+    let relaxed = requirements::check(spec, caps)?;
+    let is_relaxed = |g| relaxed.iter().any(|r: &Relaxed| r.guarantee == g);
+
+    let target =
+        if caps.backend.confines() { WORKSPACE.into() } else { spec.workspace.real.clone() };
+    let mode = if caps.backend.confines() { spec.mode } else { Mode::Direct };
+    let network = if caps.backend.confines() { spec.network } else { Network::Host };
+    Ok(Plan {
+        version: PLAN_VERSION,
+        backend: caps.backend,
+        command: spec.command.clone(),
+        workdir: workdir(spec, &target)?,
+        workspace: WorkspacePlan { source: spec.workspace.clone(), target, mode },
+        root: root(spec, caps),
+        mounts: spec.mounts.clone(),
+        toolchains: if caps.backend.confines() { spec.toolchains.clone() } else { Vec::new() },
+        tmpfs: if is_relaxed(Guarantee::Tmpfs) { BTreeMap::new() } else { spec.tmpfs.clone() },
+        blocked: if is_relaxed(Guarantee::BlockedPaths) {
+            Vec::new()
+        } else {
+            spec.blocked.clone()
+        },
+        env: env(spec, caps.backend),
+        network,
+        allow_hosts: spec.allow_hosts.clone(),
+        limits: spec.limits.clone(),
+        seccomp: (!is_relaxed(Guarantee::Seccomp)).then(|| spec.seccomp.clone()),
+        runtime: spec.runtime.clone(),
+        terminal: spec.terminal,
+        relaxed,
+        overrides,
+    })
+}
+
+fn root(spec: &SandboxSpec, caps: &Caps) -> Root {
+    let readonly = spec.readonly_root;
+    match &spec.image {
+        _ if !caps.backend.confines() => Root::Bare,
+        Some(image) if !image.is_host() => Root::Image { image: image.clone(), readonly },
+        _ => Root::Host { readonly },
+    }
+}
+
+/// A relative working directory is below the workspace and stays there.
+fn workdir(spec: &SandboxSpec, workspace: &Path) -> Result<ExactPath, Refusal> {
+    let Some(asked) = &spec.workdir else { return Ok(workspace.to_owned().into()) };
+    let refuse = |message: String| Refusal {
+        rule: Rule::ValueForm,
+        field: "workdir".to_owned(),
+        message,
+        remedy: "name a directory below the workspace, or an absolute path inside the sandbox"
+            .to_owned(),
+    };
+    if asked.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err(refuse("it holds a NUL byte".to_owned()));
+    }
+    let full = clean_absolute(&workspace.join(asked))
+        .ok_or_else(|| refuse(format!("{} leads above the root", asked.display())))?;
+    if asked.is_relative() && !full.starts_with(workspace) {
+        return Err(refuse(format!("{} leads out of the workspace", asked.display())));
+    }
+    Ok(full.into())
+}
+
+fn env(spec: &SandboxSpec, backend: Backend) -> BTreeMap<EnvName, EnvValue> {
+    let mut env = BTreeMap::new();
+    for (name, value) in &spec.host_env {
+        let value = match name.as_str() {
+            "PATH" if backend.confines() => search_path(value, &spec.toolchains),
+            "HOME" if backend.confines() => HOME.to_owned(),
+            "USER" | "LOGNAME" if backend.confines() => "sandbox".to_owned(),
+            _ => value.clone(),
+        };
+        env.insert(name.clone(), EnvValue::Set(value));
+    }
+    // What was asked for by name wins over what merely describes the place.
+    env.extend(spec.env.clone());
+    env
+}
+
+/// The host's search path as far as it leads somewhere inside: system directories and toolchains.
+fn search_path(host: &str, toolchains: &[HostPath]) -> String {
+    let system: Vec<&str> = SYSTEM_PATH.split(':').collect();
+    let visible = |dir: &&str| {
+        system.contains(dir) || toolchains.iter().any(|t| Path::new(dir).starts_with(&t.asked))
+    };
+    let mut dirs: Vec<&str> = host.split(':').filter(visible).collect();
+    dirs.extend(system.iter().filter(|dir| !host.split(':').any(|h| h == **dir)));
+    dirs.join(":")
+}
+
+impl Plan {
+    /// Every path the program could use to leave a trace on the host: for the record and for tests.
+    pub fn host_paths(&self) -> Vec<PathBuf> {
+        let mounts = self.mounts.iter().map(|m| m.source.real.0.clone());
+        std::iter::once(self.workspace.source.real.0.clone()).chain(mounts).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

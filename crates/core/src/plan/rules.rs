@@ -1,0 +1,241 @@
+//! The checks a request must pass. Each is pure and looks at one thing.
+
+use std::path::Path;
+
+use super::{Override, WORKSPACE};
+use crate::caps::Caps;
+use crate::mount::Mount;
+use crate::policy::{Ceiling, Policy};
+use crate::quantity::ByteSize;
+use crate::refusal::{Refusal, Rule};
+use crate::spec::{Mode, Network, SandboxSpec};
+
+fn refuse(rule: Rule, field: &str, message: impl Into<String>, remedy: &str) -> Refusal {
+    Refusal { rule, field: field.to_owned(), message: message.into(), remedy: remedy.to_owned() }
+}
+
+pub(super) fn command(spec: &SandboxSpec) -> Result<(), Refusal> {
+    let program = spec.command.first().filter(|program| !program.0.is_empty());
+    if program.is_none() {
+        return Err(refuse(
+            Rule::ValueForm,
+            "command",
+            "there is no command to run",
+            "write it after `--`, as in `cofferdam run -- make test`",
+        ));
+    }
+    if spec.command.iter().any(|arg| arg.0.as_encoded_bytes().contains(&0)) {
+        return Err(refuse(
+            Rule::ValueForm,
+            "command",
+            "an argument holds a NUL byte",
+            "no program can be given one; leave it out",
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn consistent(spec: &SandboxSpec) -> Result<(), Refusal> {
+    if !spec.allow_hosts.is_empty() && spec.network != Network::Allow {
+        return Err(refuse(
+            Rule::Consistent,
+            "sandbox.allow_hosts",
+            format!("hosts are allowed by name, but the network is {}", spec.network),
+            "set the network to allow, or leave the hosts out",
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn under_ceiling(spec: &SandboxSpec, ceiling: &Ceiling) -> Result<(), Refusal> {
+    let over = |field: &str, asked: String, most: String| {
+        refuse(
+            Rule::Ceiling,
+            field,
+            format!("{asked} is more than the role's ceiling of {most}"),
+            "ask for less, or raise the role's ceiling in the host file",
+        )
+    };
+    let limits = &spec.limits;
+    if let Some(most) = ceiling.memory.filter(|most| limits.memory > *most) {
+        return Err(over("sandbox.memory_limit", limits.memory.to_string(), most.to_string()));
+    }
+    if let Some(most) = ceiling.cpus.filter(|most| limits.cpus > *most) {
+        return Err(over("sandbox.cpu_limit", limits.cpus.to_string(), most.to_string()));
+    }
+    if let Some(most) = ceiling.pids.filter(|most| limits.pids > *most) {
+        return Err(over("sandbox.pids_limit", limits.pids.to_string(), most.to_string()));
+    }
+    if let Some(most) = ceiling.timeout.filter(|most| limits.timeout > *most) {
+        return Err(over("sandbox.timeout", limits.timeout.to_string(), most.to_string()));
+    }
+    if let Some(most) = ceiling.network.filter(|most| spec.network < *most) {
+        return Err(over("sandbox.network", spec.network.to_string(), most.to_string()));
+    }
+    if let Some(most) = ceiling.mode.filter(|most| spec.mode < *most) {
+        return Err(over("sandbox.mode", spec.mode.to_string(), most.to_string()));
+    }
+    Ok(())
+}
+
+pub(super) fn within_host(spec: &SandboxSpec, caps: &Caps) -> Result<(), Refusal> {
+    let memory = spec.limits.memory;
+    let smallest = ByteSize::mib(1);
+    if memory < smallest || caps.host_memory.is_some_and(|host| memory > host) {
+        let most = caps.host_memory.map_or("the host's memory".to_owned(), |m| m.to_string());
+        return Err(refuse(
+            Rule::HostRange,
+            "sandbox.memory_limit",
+            format!("{memory} is not between {smallest} and {most}"),
+            "choose a limit within what this host has",
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn network(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {
+    if spec.network < policy.network {
+        return Err(refuse(
+            Rule::NetworkAllowed,
+            "sandbox.network",
+            format!(
+                "network {} is wider than host policy allows ({})",
+                spec.network, policy.network
+            ),
+            "set policy.network in the host file to the widest network that a run may ask for",
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn env(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {
+    for (name, value) in &spec.env {
+        if matches!(value, crate::env::EnvValue::Passed(_)) && !policy.lets_in(name.as_str()) {
+            return Err(refuse(
+                Rule::EnvAllowed,
+                "sandbox.env_passthrough",
+                format!("host policy does not let {name} in"),
+                "add the name to policy.env in the host file",
+            ));
+        }
+        if value.reveal().contains('\0') {
+            return Err(refuse(
+                Rule::ValueForm,
+                "sandbox.env",
+                format!("the value of {name} holds a NUL byte"),
+                "no program can be given one; leave it out",
+            ));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn relax(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {
+    match spec.relax.difference(&policy.relax).next() {
+        None => Ok(()),
+        Some(name) => Err(refuse(
+            Rule::RelaxAllowed,
+            "sandbox.relax",
+            format!("host policy does not permit relaxing {name}"),
+            "add it to policy.relax in the host file",
+        )),
+    }
+}
+
+pub(super) fn workspace(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {
+    for name in spec.workspace.names() {
+        if let Some(why) = policy.mounts.forbidden.reason(name) {
+            return Err(refuse(
+                Rule::WorkspaceAllowed,
+                "workspace",
+                format!("{} cannot be a workspace: {why}", name.display()),
+                "run in a project directory, or name one with --workspace",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Mounts against policy; the exceptions that were needed come back.
+pub(super) fn mounts(
+    spec: &SandboxSpec,
+    policy: &Policy,
+    ceiling: &Ceiling,
+) -> Result<Vec<Override>, Refusal> {
+    let mut overrides = Vec::new();
+    for (at, mount) in spec.mounts.iter().enumerate() {
+        if let Some(exception) = policy.mounts.check(mount)? {
+            overrides.push(Override {
+                name: format!("mount {}", exception.path.display()),
+                reason: exception.reason.clone(),
+            });
+        }
+        let role_allows = ceiling
+            .allowed_paths
+            .as_ref()
+            .is_none_or(|allowed| allowed.iter().any(|root| mount.source.real.starts_with(root)));
+        if !role_allows {
+            return Err(refuse(
+                Rule::Ceiling,
+                "sandbox.mounts",
+                format!("the role may not mount {}", mount.source.real.display()),
+                "add the path to the role's allowed_paths in the host file",
+            ));
+        }
+        mount_target(mount)?;
+        if spec.mounts[..at].iter().any(|other| other.target == mount.target) {
+            return Err(refuse(
+                Rule::Consistent,
+                "sandbox.mounts",
+                format!("two mounts have the target {}", mount.target.display()),
+                "give each mount its own target",
+            ));
+        }
+    }
+    Ok(overrides)
+}
+
+/// The first parts of paths that the sandbox itself is made of.
+const SYSTEM_TREES: [&str; 13] = [
+    "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys",
+    "usr",
+];
+
+fn mount_target(mount: &Mount) -> Result<(), Refusal> {
+    let target: &Path = &mount.target;
+    let first = target.components().nth(1).and_then(|part| part.as_os_str().to_str());
+    let system = first.is_some_and(|first| SYSTEM_TREES.contains(&first));
+    if target == Path::new("/") || target == Path::new(WORKSPACE) || system {
+        return Err(refuse(
+            Rule::MountTarget,
+            "sandbox.mounts",
+            format!("{} is part of the sandbox itself", target.display()),
+            "use a target such as /data, /opt/NAME or a directory inside /workspace",
+        ));
+    }
+    Ok(())
+}
+
+/// A staged or read-only workspace must not be reachable for writing by another name.
+pub(super) fn no_second_door(spec: &SandboxSpec) -> Result<(), Refusal> {
+    if spec.mode == Mode::Direct {
+        return Ok(());
+    }
+    let door = spec.mounts.iter().find(|mount| {
+        mount.access == crate::mount::Access::Write
+            && crate::paths::overlap(&mount.source.real, &spec.workspace.real)
+    });
+    match door {
+        None => Ok(()),
+        Some(mount) => Err(refuse(
+            Rule::Consistent,
+            "sandbox.mounts",
+            format!(
+                "{} is part of the workspace, which is {}, and would be writable",
+                mount.source.real.display(),
+                spec.mode
+            ),
+            "mount it read-only, or use --mode direct",
+        )),
+    }
+}

@@ -1,0 +1,261 @@
+//! The planner's properties: the same inputs give the same plan, a planned mount is always allowed, and
+//! what a backend cannot hold is refused or listed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::backend::{BackendChoice, Fallback};
+use crate::config::Key;
+use crate::mount::{Access, HostKind, Identity};
+use crate::policy::forbidden::Places;
+use crate::policy::{Ceiling, Forbidden, MountPolicy};
+use crate::quantity::{Cpus, Span};
+use crate::spec::Relax;
+
+fn host_path(asked: &str, real: &str) -> HostPath {
+    HostPath {
+        asked: asked.into(),
+        real: real.into(),
+        kind: HostKind::Directory,
+        identity: Identity { device: 1, inode: 1 },
+    }
+}
+
+fn name(text: &str) -> EnvName {
+    text.parse().unwrap()
+}
+
+fn spec() -> SandboxSpec {
+    SandboxSpec {
+        command: vec!["true".into()],
+        workspace: host_path("/srv/project", "/srv/project"),
+        workdir: None,
+        backend: BackendChoice::Auto,
+        fallback: Fallback::Refuse,
+        image: None,
+        mode: Mode::Stage,
+        network: Network::None,
+        allow_hosts: vec![],
+        limits: Limits {
+            memory: ByteSize::mib(2048),
+            cpus: Cpus { millis: 2000 },
+            pids: 512,
+            timeout: Span::secs(600),
+            idle_timeout: None,
+            stop_grace: Span::secs(10),
+            output: ByteSize::mib(64),
+        },
+        readonly_root: true,
+        tmpfs: BTreeMap::from([("/tmp".into(), ByteSize::mib(512))]),
+        mounts: vec![],
+        blocked: vec![".env".into()],
+        env: BTreeMap::new(),
+        host_env: BTreeMap::from([
+            (name("PATH"), "/home/ada/.cargo/bin:/opt/x/bin:/usr/bin".to_owned()),
+            (name("HOME"), "/home/ada".to_owned()),
+        ]),
+        toolchains: vec![host_path("/home/ada/.cargo", "/home/ada/.cargo")],
+        seccomp: Seccomp::Default,
+        runtime: None,
+        terminal: Terminal::Streams,
+        relax: BTreeSet::new(),
+        role: None,
+        explicit: BTreeSet::new(),
+    }
+}
+
+fn policy() -> Policy {
+    Policy {
+        mounts: MountPolicy {
+            allowed: vec!["/srv/project".into(), "/data".into()],
+            exceptions: vec![],
+            forbidden: Forbidden::new(&Places {
+                home: "/home/ada".into(),
+                state: "/home/ada/.local/state/cofferdam".into(),
+                config: "/home/ada/.config/cofferdam".into(),
+            }),
+        },
+        network: Network::None,
+        env: vec!["*".into()],
+        relax: BTreeSet::from([Relax::Limits]),
+        roles: BTreeMap::new(),
+    }
+}
+
+fn native() -> Caps {
+    Caps { host_memory: Some(ByteSize(8 * ByteSize::GIB)), ..Caps::confining(Backend::Native) }
+}
+
+fn refused(spec: &SandboxSpec) -> Rule {
+    plan(spec, &policy(), &native()).unwrap_err().rule
+}
+
+#[test]
+fn the_default_request_is_confined_and_relaxes_nothing() {
+    let plan = plan(&spec(), &policy(), &native()).unwrap();
+    assert_eq!(plan.relaxed, []);
+    assert_eq!(plan.root, Root::Host { readonly: true });
+    assert_eq!((plan.workspace.mode, plan.network), (Mode::Stage, Network::None));
+    assert_eq!(plan.env[&name("HOME")], EnvValue::Set(HOME.into()));
+    let path = plan.env[&name("PATH")].reveal().to_owned();
+    assert!(path.starts_with("/home/ada/.cargo/bin:/usr/bin"), "{path}");
+    assert!(!path.contains("/opt/x"), "a directory that is not there inside: {path}");
+}
+
+#[test]
+fn the_bare_host_lists_every_default_it_does_not_hold() {
+    let spec = SandboxSpec { backend: BackendChoice::Local, ..spec() };
+    let plan = plan(&spec, &policy(), &Caps::local()).unwrap();
+    let given_up: Vec<_> = plan.relaxed.iter().map(|r| r.guarantee).collect();
+    for guarantee in [
+        Guarantee::StagedWorkspace,
+        Guarantee::NetworkNone,
+        Guarantee::MemoryLimit,
+        Guarantee::ReadonlyRoot,
+        Guarantee::Privileges,
+        Guarantee::Seccomp,
+        Guarantee::BlockedPaths,
+    ] {
+        assert!(given_up.contains(&guarantee), "{guarantee} in {given_up:?}");
+    }
+    assert_eq!((plan.root, plan.workspace.mode), (Root::Bare, Mode::Direct));
+    assert_eq!(plan.env[&name("HOME")], EnvValue::Set("/home/ada".into()));
+}
+
+#[test]
+fn the_bare_host_refuses_what_was_asked_for_by_name() {
+    let mut spec = SandboxSpec { backend: BackendChoice::Local, ..spec() };
+    spec.explicit.insert(Key::SandboxMemoryLimit);
+    let refusal = plan(&spec, &policy(), &Caps::local()).unwrap_err();
+    assert_eq!(refusal.rule, Rule::BackendEnforces);
+    assert_eq!(refusal.field, "sandbox.memory_limit");
+    assert!(refusal.remedy.contains("--relax limits"), "{refusal:?}");
+    spec.relax.insert(Relax::Limits);
+    assert!(plan(&spec, &policy(), &Caps::local()).is_ok());
+    spec.terminal = Terminal::Tty;
+    assert_eq!(plan(&spec, &policy(), &Caps::local()).unwrap_err().field, "--tty");
+}
+
+#[test]
+fn a_confining_backend_holds_a_default_or_does_not_run() {
+    let caps = native().without(Guarantee::MemoryLimit, "no cgroup", "delegate one");
+    let refusal = plan(&spec(), &policy(), &caps).unwrap_err();
+    assert!(refusal.message.contains("no cgroup") && refusal.remedy.contains("delegate one"));
+    let relaxed = SandboxSpec { relax: BTreeSet::from([Relax::Limits]), ..spec() };
+    let plan = plan(&relaxed, &policy(), &caps).unwrap();
+    assert_eq!(plan.relaxed.len(), 1, "only what cannot be held: {:?}", plan.relaxed);
+}
+
+#[test]
+fn ranges_roles_networks_and_variables() {
+    let mut big = spec();
+    big.limits.memory = ByteSize(9 * ByteSize::GIB);
+    assert_eq!(refused(&big), Rule::HostRange);
+    big.limits.memory = ByteSize(1);
+    assert_eq!(refused(&big), Rule::HostRange);
+    assert_eq!(refused(&SandboxSpec { network: Network::Bridge, ..spec() }), Rule::NetworkAllowed);
+    assert_eq!(refused(&SandboxSpec { role: Some("ghost".into()), ..spec() }), Rule::RoleKnown);
+    assert_eq!(refused(&SandboxSpec { command: vec![], ..spec() }), Rule::ValueForm);
+    assert_eq!(refused(&SandboxSpec { allow_hosts: vec!["a".into()], ..spec() }), Rule::Consistent);
+    let landlock = SandboxSpec { relax: BTreeSet::from([Relax::Landlock]), ..spec() };
+    assert_eq!(refused(&landlock), Rule::RelaxAllowed);
+
+    let mut closed = policy();
+    closed.env = vec!["CI_*".into()];
+    let passed = |n: &str| SandboxSpec {
+        env: BTreeMap::from([(name(n), EnvValue::Passed(crate::env::Secret::new("v")))]),
+        ..spec()
+    };
+    assert!(plan(&passed("CI_JOB"), &closed, &native()).is_ok());
+    assert_eq!(plan(&passed("HOME_X"), &closed, &native()).unwrap_err().rule, Rule::EnvAllowed);
+
+    let ceiling = Ceiling { memory: Some(ByteSize::mib(512)), ..Ceiling::default() };
+    let mut roles = policy();
+    roles.roles.insert("intern".into(), ceiling);
+    let intern = SandboxSpec { role: Some("intern".into()), ..spec() };
+    assert_eq!(plan(&intern, &roles, &native()).unwrap_err().rule, Rule::Ceiling);
+    let mut small = intern;
+    small.limits.memory = ByteSize::mib(256);
+    assert!(plan(&small, &roles, &native()).is_ok());
+}
+
+#[test]
+fn workspaces_workdirs_and_targets() {
+    for bad in ["/", "/home/ada", "/etc", "/home/ada/.ssh"] {
+        let spec = SandboxSpec { workspace: host_path(bad, bad), ..spec() };
+        assert_eq!(refused(&spec), Rule::WorkspaceAllowed, "{bad}");
+    }
+    let at = |dir: &str| SandboxSpec { workdir: Some(dir.into()), ..spec() };
+    let planned = plan(&at("src/../tests"), &policy(), &native()).unwrap();
+    assert_eq!(planned.workdir.0.to_str(), Some("/workspace/tests"));
+    assert_eq!(plan(&at("/tmp"), &policy(), &native()).unwrap().workdir.0.to_str(), Some("/tmp"));
+    assert_eq!(refused(&at("../x")), Rule::ValueForm);
+
+    let mount = |target: &str, access| Mount {
+        source: host_path("/srv/project/data", "/srv/project/data"),
+        target: target.into(),
+        access,
+    };
+    let with = |m: Vec<Mount>| SandboxSpec { mounts: m, ..spec() };
+    for bad in ["/", "/usr/x", "/etc/passwd", "/proc", "/workspace", "/dev/shm"] {
+        assert_eq!(refused(&with(vec![mount(bad, Access::Read)])), Rule::MountTarget, "{bad}");
+    }
+    let twice = vec![mount("/data", Access::Read), mount("/data", Access::Read)];
+    assert_eq!(refused(&with(twice)), Rule::Consistent);
+    assert!(plan(&with(vec![mount("/data", Access::Read)]), &policy(), &native()).is_ok());
+    // The staged workspace would be writable by a second name.
+    assert_eq!(refused(&with(vec![mount("/data", Access::Write)])), Rule::Consistent);
+}
+
+fn any_path() -> impl Strategy<Value = String> {
+    let part = prop::sample::select(vec![
+        "srv",
+        "project",
+        "data",
+        "etc",
+        "run",
+        "docker.sock",
+        "home",
+        "ada",
+        ".ssh",
+        "x",
+    ]);
+    prop::collection::vec(part, 0..5).prop_map(|parts| format!("/{}", parts.join("/")))
+}
+
+proptest! {
+    #[test]
+    fn a_planned_mount_is_always_under_an_allowed_path(
+        asked in any_path(), real in any_path(), workspace in any_path(), target in any_path(),
+    ) {
+        let mounts = vec![Mount { source: host_path(&asked, &real), target: target.into(), access: Access::Read }];
+        let spec = SandboxSpec { mounts, workspace: host_path(&workspace, &workspace), ..spec() };
+        if let Ok(plan) = plan(&spec, &policy(), &native()) {
+            let source = &plan.mounts[0].source;
+            prop_assert!(policy().mounts.allowed.iter().any(|root| source.real.starts_with(root)));
+            for name in source.names().into_iter().chain(plan.workspace.source.names()) {
+                prop_assert_eq!(policy().mounts.forbidden.reason(name), None);
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_inputs_give_the_same_plan(
+        asked in any_path(), memory in 0u64..(16 << 30), pids in 1u32..5000, stage: bool, local: bool,
+    ) {
+        let mut spec = spec();
+        spec.workspace = host_path(&asked, &asked);
+        spec.limits.memory = ByteSize(memory);
+        spec.limits.pids = pids;
+        spec.mode = if stage { Mode::Stage } else { Mode::Readonly };
+        let caps = if local { Caps::local() } else { native() };
+        let first = plan(&spec, &policy(), &caps);
+        prop_assert_eq!(&first, &plan(&spec.clone(), &policy(), &caps));
+        if let Ok(plan) = first {
+            let json = serde_json::to_string(&plan).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The record of one run: `record.json`, `--report`, `show --json`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::backend::Backend;
+use crate::id::RunId;
+use crate::outcome::Outcome;
+use crate::paths::{Arg, ExactPath};
+use crate::plan::Plan;
+use crate::receipt::{Cleanup, Holding};
+use crate::stamp::Stamp;
+
+/// Version of the on-disk format. Readers refuse a newer one instead of guessing.
+pub const RECORD_VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub version: u32,
+    pub run: RunId,
+    pub command: Vec<Arg>,
+    pub workspace: ExactPath,
+    pub actor: String,
+    /// Absent where the run was refused before one was chosen.
+    pub backend: Option<Backend>,
+    /// Absent while the run goes on.
+    pub outcome: Option<Outcome>,
+    pub plan: Option<Plan>,
+    /// Settings as read back from kernel or engine.
+    pub effective: serde_json::Map<String, serde_json::Value>,
+    pub receipt: Vec<Holding>,
+    pub usage: Option<Usage>,
+    pub output: Output,
+    pub changes: Option<ChangeSummary>,
+    pub started_at: Stamp,
+    pub finished_at: Option<Stamp>,
+    pub cleanup: Option<Cleanup>,
+    /// Who is running it; lets a later process tell a live run from one whose owner died.
+    pub owner: Owner,
+    /// Hash of the run's latest event in the audit chain: a chain cut short is missed here.
+    pub anchor: Option<Anchor>,
+}
+
+/// A process, named so that a recycled pid is not mistaken for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    pub pid: u32,
+    /// Start time in clock ticks since boot, as in `/proc/PID/stat`.
+    pub start_ticks: u64,
+    pub boot_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    pub seq: u64,
+    pub hash: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub wall_ms: u64,
+    pub user_ms: u64,
+    pub system_ms: u64,
+    pub max_rss_bytes: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// What the program wrote, kept or not.
+    pub stdout_bytes: u64,
+    pub stderr_bytes: u64,
+    pub truncated: bool,
+    pub stdout: KeptStream,
+    pub stderr: KeptStream,
+}
+
+/// What stands on disk of one stream: the first `head` bytes, then the last `tail` bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptStream {
+    pub head: u64,
+    pub tail: u64,
+    pub dropped: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeSummary {
+    pub created: u64,
+    pub modified: u64,
+    pub deleted: u64,
+    pub retyped: u64,
+    /// Hash of the sealed manifest.
+    pub manifest: String,
+}

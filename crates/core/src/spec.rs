@@ -1,0 +1,142 @@
+//! What is asked for. Flags, files, API and MCP all end here, and only here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::backend::{BackendChoice, Fallback};
+use crate::config::Key;
+use crate::env::{EnvName, EnvValue};
+use crate::image::ImageRef;
+use crate::mount::{HostPath, Mount};
+use crate::paths::{Arg, ExactPath};
+use crate::quantity::{ByteSize, Cpus, Span};
+
+/// A request for one sandboxed command, complete: nothing is looked up later but what the host can do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxSpec {
+    pub command: Vec<Arg>,
+    pub workspace: HostPath,
+    /// Directory to start in, relative to the workspace or absolute inside the sandbox.
+    pub workdir: Option<ExactPath>,
+    pub backend: BackendChoice,
+    pub fallback: Fallback,
+    pub image: Option<ImageRef>,
+    pub mode: Mode,
+    pub network: Network,
+    pub allow_hosts: Vec<String>,
+    pub limits: Limits,
+    pub readonly_root: bool,
+    pub tmpfs: BTreeMap<ExactPath, ByteSize>,
+    pub mounts: Vec<Mount>,
+    pub blocked: Vec<String>,
+    pub env: BTreeMap<EnvName, EnvValue>,
+    /// The few host variables that describe the place and not the person: `PATH`, `LANG`, `TERM`, …
+    pub host_env: BTreeMap<EnvName, String>,
+    /// Toolchains found on `PATH` below the home directory, shown read-only at the same path.
+    pub toolchains: Vec<HostPath>,
+    pub seccomp: Seccomp,
+    pub runtime: Option<String>,
+    pub terminal: Terminal,
+    pub relax: BTreeSet<Relax>,
+    pub role: Option<String>,
+    /// The settings that somebody wrote down, as against the built-in defaults. What was asked for by
+    /// name is refused where it cannot be held; on the bare host a default merely does not apply.
+    pub explicit: BTreeSet<Key>,
+}
+
+/// What the program may do to the workspace. Ordered: the stricter is the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Writes go to the host tree at once.
+    Direct,
+    /// Writes are kept apart until they are applied.
+    Stage,
+    /// Writes fail.
+    Readonly,
+}
+
+/// What the program can reach. Ordered: the stricter is the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    Host,
+    Bridge,
+    /// Named hosts only, through a proxy.
+    Allow,
+    None,
+}
+
+/// A guarantee that may be given up by name, where policy permits. Shown in the receipt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Relax {
+    /// Memory, cpu and process limits.
+    Limits,
+    /// The Landlock layer on top of the namespaces.
+    Landlock,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Seccomp {
+    Default,
+    /// A profile file for a container engine.
+    File(ExactPath),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Terminal {
+    /// Standard input, output and error as three separate streams.
+    Streams,
+    /// A pseudo-terminal.
+    Tty,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Limits {
+    /// Memory and swap together.
+    pub memory: ByteSize,
+    pub cpus: Cpus,
+    pub pids: u32,
+    pub timeout: Span,
+    pub idle_timeout: Option<Span>,
+    pub stop_grace: Span,
+    /// Bytes kept of each output stream.
+    pub output: ByteSize,
+}
+
+/// Names as they stand in files and flags, and back.
+macro_rules! named {
+    ($kind:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
+        impl $kind {
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            pub fn parse(text: &str) -> Option<Self> {
+                match text {
+                    $($name => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name),+
+                }
+            }
+        }
+
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+named!(Mode { Stage = "stage", Direct = "direct", Readonly = "readonly" });
+named!(Network { None = "none", Allow = "allow", Bridge = "bridge", Host = "host" });
+named!(Relax { Limits = "limits", Landlock = "landlock" });
