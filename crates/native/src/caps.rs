@@ -1,0 +1,240 @@
+//! What the native backend can hold on this host. On the way of every start, so it only reads a few
+//! small files; a real trial is `doctor`'s business.
+
+use std::fs;
+use std::path::Path;
+
+use cofferdam_core::backend::Backend;
+use cofferdam_core::caps::{Caps, Guarantee, Lack};
+use cofferdam_core::quantity::ByteSize;
+use rustix::fs::statfs;
+use rustix::thread::CapabilitySet;
+
+use crate::cgroup::{Controller, survey};
+use crate::identity::effective_uid;
+use crate::probe;
+use crate::sys::privilege::effective_capabilities;
+
+/// `mount_setattr` is older, but only this one can change owners below an overlay.
+const OLDEST_KERNEL: (u32, u32) = (5, 19);
+
+/// What can be held for a run whose directory is, or will be, in `state`.
+pub fn caps(state: &Path) -> Caps {
+    use Guarantee::*;
+    if let Some(lack) = unusable() {
+        return Caps::unusable(Backend::Native, lack.reason, lack.remedy);
+    }
+    let mut caps = Caps::with(
+        Backend::Native,
+        [
+            StagedWorkspace,
+            ReadonlyWorkspace,
+            DirectWorkspace,
+            ReadonlyRoot,
+            BlockedPaths,
+            Mounts,
+            Tmpfs,
+            Privileges,
+            Seccomp,
+            Landlock,
+            NetworkNone,
+            MemoryLimit,
+            CpuLimit,
+            PidsLimit,
+            Timeout,
+            IdleTimeout,
+            OutputLimit,
+            Environment,
+        ],
+    );
+    let mut lacks = absent().to_vec();
+    lacks.extend(overlay_lack(state).map(|lack| (StagedWorkspace, lack)));
+    let found = survey();
+    for controller in Controller::ALL {
+        lacks.extend(found.seat(controller).err().map(|l| (controller.guarantee(), l.clone())));
+    }
+    if probe::landlock_abi() == 0 {
+        let reason = "this kernel has no Landlock, or was started without it";
+        let remedy = "boot a kernel of 5.13 or later with landlock in its lsm= list";
+        lacks.push((Landlock, lack(reason, remedy)));
+    }
+    if !probe::seccomp_filters() {
+        let reason = "this kernel has no system call filters";
+        lacks.push((Seccomp, lack(reason, "boot a kernel with CONFIG_SECCOMP_FILTER")));
+    }
+    for (guarantee, lack) in lacks {
+        caps = caps.without(guarantee, lack.reason, lack.remedy);
+    }
+    caps.host_memory = Some(host_memory());
+    caps
+}
+
+fn lack(reason: impl Into<String>, remedy: impl Into<String>) -> Lack {
+    Lack { reason: reason.into(), remedy: remedy.into() }
+}
+
+/// What this backend has nowhere.
+fn absent() -> [(Guarantee, Lack); 7] {
+    use Guarantee::*;
+    let network = || {
+        let remedy = "use the docker or podman backend, or network none";
+        lack("a native sandbox has no network but its own loopback", remedy)
+    };
+    let engine = |what: &str| lack(what, "use the docker or podman backend");
+    [
+        (ImageRoot, engine("the root of a native sandbox is the host's own system")),
+        (SeccompProfile, engine("the native backend has one filter of its own")),
+        (Runtime, engine("the native backend is its own runtime")),
+        (Tty, engine("the native backend has no terminals yet")),
+        (NetworkBridge, network()),
+        (NetworkHost, network()),
+        (NetworkAllow, network()),
+    ]
+}
+
+/// Why no sandbox can be made at all.
+fn unusable() -> Option<Lack> {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    if kernel_version(&release).is_some_and(|version| version < OLDEST_KERNEL) {
+        let (major, minor) = OLDEST_KERNEL;
+        let reason = format!("Linux {release} is older than {major}.{minor}");
+        return Some(lack(reason, "use a newer kernel, or the docker backend"));
+    }
+    if effective_uid() == 0 { missing_capabilities() } else { no_user_namespaces(&read_setting) }
+}
+
+/// What root itself may lack, as in a container.
+fn missing_capabilities() -> Option<Lack> {
+    let needed = [
+        (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),
+        (CapabilitySet::SETUID, "CAP_SETUID"),
+        (CapabilitySet::SETGID, "CAP_SETGID"),
+        (CapabilitySet::SETPCAP, "CAP_SETPCAP"),
+        (CapabilitySet::CHOWN, "CAP_CHOWN"),
+        (CapabilitySet::DAC_OVERRIDE, "CAP_DAC_OVERRIDE"),
+        (CapabilitySet::KILL, "CAP_KILL"),
+    ];
+    // A set that cannot be read has nothing in it.
+    let have = effective_capabilities().unwrap_or(CapabilitySet::empty());
+    let missing: Vec<_> =
+        needed.iter().filter(|(set, _)| !have.contains(*set)).map(|(_, name)| *name).collect();
+    (!missing.is_empty()).then(|| {
+        let reason = format!("root has no {} here", missing.join(", "));
+        let remedy = format!("start the outer container with --cap-add {}", missing.join(","));
+        lack(reason, format!("{remedy}, or run as an ordinary user"))
+    })
+}
+
+fn read_setting(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+/// The three ways in which hosts forbid user namespaces.
+fn no_user_namespaces(read: &dyn Fn(&str) -> Option<String>) -> Option<Lack> {
+    let is = |path: &str, value: &str| read(path).as_deref() == Some(value);
+    if is("/proc/sys/user/max_user_namespaces", "0") {
+        let reason = "user namespaces are switched off (user.max_user_namespaces = 0)";
+        return Some(lack(reason, "sysctl -w user.max_user_namespaces=10000, as root"));
+    }
+    if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        let reason = "only root may make user namespaces (kernel.unprivileged_userns_clone = 0)";
+        return Some(lack(reason, "sysctl -w kernel.unprivileged_userns_clone=1, as root"));
+    }
+    let restricted = is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1");
+    let unconfined = read("/proc/self/attr/current").is_none_or(|own| own == "unconfined");
+    if restricted && unconfined {
+        let reason = "AppArmor lets only named programs use user namespaces \
+                      (kernel.apparmor_restrict_unprivileged_userns = 1)";
+        let remedy = "add an AppArmor profile for cofferdam with `userns,` in it, or sysctl -w \
+                      kernel.apparmor_restrict_unprivileged_userns=0, as root";
+        return Some(lack(reason, remedy));
+    }
+    None
+}
+
+/// File systems that cannot hold the upper layer of an overlay, by their numbers in statfs(2).
+const NO_UPPER: [(u64, &str); 5] = [
+    (0x794c_7630, "overlayfs"),
+    (0x6969, "NFS"),
+    (0x6573_5546, "FUSE"),
+    (0xff53_4d42, "CIFS"),
+    (0x4d44, "FAT"),
+];
+
+fn overlay_lack(state: &Path) -> Option<Lack> {
+    // The directory may not be there yet; then its place will be on what holds the nearest one that is.
+    let existing = state.ancestors().find_map(|dir| statfs(dir).ok())?;
+    let kind = u64::try_from(existing.f_type).ok()?;
+    let (_, name) = NO_UPPER.iter().find(|(number, _)| *number == kind)?;
+    let reason = format!("{} is on {name}, which cannot hold staged changes", state.display());
+    Some(lack(reason, "set XDG_STATE_HOME to a directory on a local disk, or use --mode direct"))
+}
+
+fn host_memory() -> ByteSize {
+    let info = rustix::system::sysinfo();
+    ByteSize(info.totalram.saturating_mul(u64::from(info.mem_unit)))
+}
+
+/// `6.18.44-fc` → (6, 18)
+fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_to_forbid_user_namespaces_has_its_own_remedy() {
+        let host = |settings: &'static [(&str, &str)]| {
+            no_user_namespaces(&move |path: &str| {
+                let found = settings.iter().find(|(name, _)| path.ends_with(name));
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(host(&[("max_user_namespaces", "1000")]), None);
+        let off = host(&[("max_user_namespaces", "0")]).unwrap();
+        assert!(off.remedy.contains("max_user_namespaces"));
+        let debian = host(&[("unprivileged_userns_clone", "0")]).unwrap();
+        assert!(debian.remedy.contains("unprivileged_userns_clone=1"));
+        let apparmor = [("apparmor_restrict_unprivileged_userns", "1")];
+        let ubuntu = no_user_namespaces(&|path: &str| {
+            apparmor.iter().find(|(n, _)| path.ends_with(n)).map(|(_, v)| (*v).to_owned())
+        });
+        assert!(ubuntu.unwrap().remedy.contains("profile"));
+        assert_eq!(
+            host(&[
+                ("apparmor_restrict_unprivileged_userns", "1"),
+                ("attr/current", "cofferdam (unconfined)"),
+            ]),
+            None
+        );
+    }
+
+    #[test]
+    fn versions() {
+        assert_eq!(kernel_version("6.18.44-fc-v490"), Some((6, 18)));
+        assert_eq!(kernel_version("5.4-rc1"), Some((5, 4)));
+        assert_eq!(kernel_version("odd"), None);
+        assert!(kernel_version("5.15.0").unwrap() < OLDEST_KERNEL);
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_judged_by_what_will_hold_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let there = overlay_lack(dir.path());
+        assert_eq!(overlay_lack(&dir.path().join("a/b")).is_some(), there.is_some());
+        assert!(overlay_lack(Path::new("/proc/none")).is_none());
+    }
+
+    #[test]
+    fn what_is_lacking_is_not_promised() {
+        let caps = caps(Path::new("/tmp"));
+        if caps.unusable.is_none() {
+            assert!(caps.lacks.keys().all(|guarantee| !caps.enforces.contains(guarantee)));
+            assert!(caps.lacks.contains_key(&Guarantee::NetworkHost));
+            assert!(caps.host_memory.is_some());
+        }
+    }
+}

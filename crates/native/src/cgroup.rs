@@ -1,0 +1,288 @@
+//! Limits of memory, processor time and processes, held by control groups.
+//!
+//! One group per run, `cofferdam.<run>`, in the unified hierarchy (v2) where it has the controllers,
+//! else in one hierarchy per controller (v1). Made before the sandbox, entered at its birth, removed
+//! when it is gone.
+
+mod place;
+mod v1;
+mod v2;
+
+use std::fs;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use cofferdam_core::caps::{Guarantee, Lack};
+use cofferdam_core::spec::Limits;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::sys::SysError;
+pub(crate) use place::{Survey, survey};
+
+/// How long the kernel may take to let go of a group whose processes are dead.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Controller {
+    Memory,
+    Cpu,
+    Pids,
+}
+
+impl Controller {
+    pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Cpu, Self::Pids];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Cpu => "cpu",
+            Self::Pids => "pids",
+        }
+    }
+
+    pub(crate) const fn guarantee(self) -> Guarantee {
+        match self {
+            Self::Memory => Guarantee::MemoryLimit,
+            Self::Cpu => Guarantee::CpuLimit,
+            Self::Pids => Guarantee::PidsLimit,
+        }
+    }
+}
+
+/// A file of a group and what to write into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Setting {
+    file: &'static str,
+    value: String,
+    need: Need,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Must,
+    /// Kernels without swap have no such file, and no need of it.
+    WhereThere,
+}
+
+/// A limit that is in force, as read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InForce {
+    pub(crate) controller: Controller,
+    /// `cgroup v1 memory.limit_in_bytes`
+    pub(crate) mechanism: String,
+    pub(crate) value: String,
+}
+
+/// The groups of one run. Removed when dropped, if they were not before.
+#[derive(Debug)]
+pub(crate) struct Cgroup {
+    dirs: Vec<PathBuf>,
+    entry: Entry,
+    pub(crate) in_force: Vec<InForce>,
+    /// Where the kernel counts what it killed for want of memory.
+    oom: Option<OomCount>,
+}
+
+/// How the first process gets in.
+#[derive(Debug)]
+enum Entry {
+    None,
+    /// Born into it.
+    Birth(OwnedFd),
+    /// It writes itself into each: a single thread that moves itself needs no lock and no grace period.
+    Tasks(Vec<OwnedFd>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct OomCount {
+    file: PathBuf,
+}
+
+impl OomCount {
+    /// `oom_kill N` stands in both versions, in different files. Unreadable means none was counted.
+    pub(crate) fn any(&self) -> bool {
+        let text = fs::read_to_string(&self.file).unwrap_or_default();
+        oom_kills(&text) > 0
+    }
+}
+
+fn oom_kills(text: &str) -> u64 {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("oom_kill "))
+        .find_map(|count| count.trim().parse().ok())
+        .unwrap_or(0)
+}
+
+/// A limit that nothing here can hold.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CgroupError {
+    #[error("{}", lack.reason)]
+    Lacking { guarantee: Guarantee, lack: Lack },
+    #[error(transparent)]
+    Sys(#[from] SysError),
+}
+
+impl Cgroup {
+    /// No limits: each was given up by name.
+    pub(crate) fn none() -> Self {
+        Self { dirs: Vec::new(), entry: Entry::None, in_force: Vec::new(), oom: None }
+    }
+
+    /// Makes the groups for the limits in `wanted` and reads back what is in force.
+    pub(crate) fn make(
+        run: &str,
+        limits: &Limits,
+        wanted: &[Controller],
+    ) -> Result<Self, CgroupError> {
+        if wanted.is_empty() {
+            return Ok(Self::none());
+        }
+        let found = survey();
+        for controller in wanted {
+            if let Err(lack) = found.seat(*controller) {
+                let guarantee = controller.guarantee();
+                return Err(CgroupError::Lacking { guarantee, lack: lack.clone() });
+            }
+        }
+        let mut group = Self::none();
+        match &found {
+            Survey::Unified { base, .. } => v2::make(&mut group, base, run, limits, wanted)?,
+            Survey::Separate(_) => v1::make(&mut group, &found, run, limits, wanted)?,
+        }
+        Ok(group)
+    }
+
+    /// The group to be born into.
+    pub(crate) fn birth(&self) -> Option<BorrowedFd<'_>> {
+        use std::os::fd::AsFd as _;
+        match &self.entry {
+            Entry::Birth(fd) => Some(fd.as_fd()),
+            Entry::None | Entry::Tasks(_) => None,
+        }
+    }
+
+    pub(crate) fn oom_count(&self) -> Option<OomCount> {
+        self.oom.clone()
+    }
+
+    /// In the child: moves it in.
+    pub(crate) fn enter(&self) -> Result<(), SysError> {
+        if let Entry::Tasks(files) = &self.entry {
+            for file in files {
+                rustix::io::write(file, b"0").map_err(|e| SysError::on("write", "tasks", e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the groups and says which would not go.
+    pub(crate) fn remove(&mut self) -> Vec<String> {
+        self.entry = Entry::None;
+        let dirs = std::mem::take(&mut self.dirs);
+        let deadline = Instant::now() + PATIENCE;
+        dirs.iter().filter_map(|dir| remove(dir, deadline).err()).collect()
+    }
+
+    fn add(&mut self, dir: &Path) -> Result<(), SysError> {
+        fs::create_dir(dir).map_err(|e| SysError::on("mkdir", dir.display(), e))?;
+        self.dirs.push(dir.to_owned());
+        Ok(())
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// Ends what a dead supervisor left in the groups of `run`, removes them, and says what would not go.
+pub fn sweep(run: &str) -> Vec<String> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut left = Vec::new();
+    for dir in survey().bases().iter().map(|base| group_of(base, run)) {
+        if !dir.is_dir() {
+            continue;
+        }
+        for pid in fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default().lines() {
+            // A process that is gone by now needs no signal; one that stays keeps the group.
+            if let Some(pid) = pid.parse().ok().and_then(Pid::from_raw) {
+                kill_process(pid, Signal::KILL).ok();
+            }
+        }
+        left.extend(remove(&dir, deadline).err());
+    }
+    left
+}
+
+/// Where the group of a run is, below a place where groups can be made. Not in a directory of ours: the
+/// last run to end would have to remove it under the next one's feet.
+fn group_of(base: &Path, run: &str) -> PathBuf {
+    base.join(format!("cofferdam.{run}"))
+}
+
+fn remove(dir: &Path, deadline: Instant) -> Result<(), String> {
+    loop {
+        match fs::remove_dir(dir) {
+            Ok(()) => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) if e.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(e) => return Err(format!("control group {}: {e}", dir.display())),
+        }
+    }
+}
+
+fn apply(dir: &Path, settings: &[Setting]) -> Result<(), SysError> {
+    for setting in settings {
+        let file = dir.join(setting.file);
+        if setting.need == Need::WhereThere && !file.exists() {
+            continue;
+        }
+        fs::write(&file, &setting.value).map_err(|e| {
+            SysError::on("write", format!("{}={}", file.display(), setting.value), e)
+        })?;
+    }
+    Ok(())
+}
+
+/// Reads a limit back. One that is not what was asked for, though the kernel may round it down, is no
+/// limit.
+fn read_back(dir: &Path, setting: &Setting) -> Result<String, SysError> {
+    let file = dir.join(setting.file);
+    let text = fs::read_to_string(&file).map_err(|e| SysError::on("read", file.display(), e))?;
+    let text = text.trim().to_owned();
+    let number = |s: &str| s.split(' ').next().and_then(|n| n.parse::<u64>().ok());
+    match (number(&text), number(&setting.value)) {
+        (Some(is), Some(asked)) if is <= asked => Ok(text),
+        _ => {
+            let wrong = format!("{}: {} instead of {}", file.display(), text, setting.value);
+            Err(SysError::on("read back", wrong, rustix::io::Errno::RANGE))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kills_are_counted_in_both_dialects() {
+        assert_eq!(oom_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"), 2);
+        assert_eq!(oom_kills("low 0\nmax 3\noom 1\noom_kill 1\noom_group_kill 0\n"), 1);
+        assert_eq!(oom_kills("oom_kill_disable 1\n"), 0);
+    }
+
+    #[test]
+    fn a_limit_that_is_not_in_force_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let setting = Setting { file: "pids.max", value: "100".into(), need: Need::Must };
+        for (text, good) in [("100\n", true), ("96\n", true), ("max\n", false), ("200\n", false)] {
+            fs::write(dir.path().join("pids.max"), text).unwrap();
+            assert_eq!(read_back(dir.path(), &setting).is_ok(), good, "{text}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Where groups can be made on this host, and if nowhere, why and what would help.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::caps::Lack;
+use rustix::fs::{Access, access, statfs};
+
+use super::Controller;
+use crate::identity::effective_uid;
+
+const MOUNT: &str = "/sys/fs/cgroup";
+const V1_MAGIC: u64 = 0x0027_e0eb;
+const V2_MAGIC: u64 = 0x6367_7270;
+/// Where the supervisor stands while the groups beside it are limited.
+pub(super) const SUPERVISOR: &str = "cofferdam.supervisor";
+
+const DELEGATE: &str = "start it in a scope of its own, \
+     `systemd-run --user --scope -p Delegate=yes -- cofferdam …`, or as root";
+
+/// The hierarchies that limits can be held in.
+#[derive(Debug)]
+pub(crate) enum Survey {
+    Unified { base: PathBuf, lacks: Vec<(Controller, Lack)> },
+    Separate(Vec<(Controller, Result<PathBuf, Lack>)>),
+}
+
+impl Survey {
+    /// The directory below which a group for this controller can be made.
+    pub(crate) fn seat(&self, wanted: Controller) -> Result<&Path, &Lack> {
+        match self {
+            Self::Unified { base, lacks } => match lacks.iter().find(|(c, _)| *c == wanted) {
+                Some((_, lack)) => Err(lack),
+                None => Ok(base),
+            },
+            Self::Separate(seats) => match seats.iter().find(|(c, _)| *c == wanted) {
+                Some((_, seat)) => seat.as_deref(),
+                None => unreachable!("every controller is looked for"),
+            },
+        }
+    }
+
+    pub(super) fn bases(&self) -> Vec<PathBuf> {
+        let mut bases: Vec<_> = Controller::ALL
+            .into_iter()
+            .filter_map(|controller| self.seat(controller).ok().map(Path::to_owned))
+            .collect();
+        bases.dedup();
+        bases
+    }
+}
+
+/// Looks for a place. A few reads of small files: this is on the way of every start.
+pub(crate) fn survey() -> Survey {
+    for mount in [MOUNT.to_owned(), format!("{MOUNT}/unified")] {
+        let controllers = fs::read_to_string(format!("{mount}/cgroup.controllers"));
+        let Ok(controllers) = controllers else { continue };
+        // In a hybrid layout the unified hierarchy may have nothing to offer.
+        if magic(&mount) == Some(V2_MAGIC) && controllers.contains("memory") {
+            return unified(&mount, own_path());
+        }
+    }
+    Survey::Separate(Controller::ALL.map(|c| (c, separate(c))).into())
+}
+
+fn unified(mount: &str, own: Option<String>) -> Survey {
+    let base = if effective_uid() == 0 {
+        PathBuf::from(mount)
+    } else {
+        let own = own.unwrap_or_default();
+        let own = own.strip_suffix(&format!("/{SUPERVISOR}")).unwrap_or(&own);
+        PathBuf::from(mount).join(own.trim_start_matches('/'))
+    };
+    let all = |lack: &Lack| Controller::ALL.map(|c| (c, lack.clone())).into();
+    if let Err(lack) = writable(&base) {
+        return Survey::Unified { base, lacks: all(&lack) };
+    }
+    if let Some(lack) = crowded(&base) {
+        return Survey::Unified { base, lacks: all(&lack) };
+    }
+    let here = fs::read_to_string(base.join("cgroup.controllers")).unwrap_or_default();
+    let lacks = Controller::ALL
+        .into_iter()
+        .filter(|c| !here.split_ascii_whitespace().any(|name| name == c.name()))
+        .map(|c| {
+            let reason = format!("the {} controller is not given to {}", c.name(), base.display());
+            (c, Lack { reason, remedy: DELEGATE.to_owned() })
+        })
+        .collect();
+    Survey::Unified { base, lacks }
+}
+
+/// A group with processes in it cannot have limited groups below it, the root of all excepted. Ours is
+/// no obstacle where we are alone: we can step aside.
+fn crowded(base: &Path) -> Option<Lack> {
+    let passed_on = fs::read_to_string(base.join("cgroup.subtree_control")).unwrap_or_default();
+    let is_root = !base.join("cgroup.type").exists();
+    if is_root || Controller::ALL.iter().all(|c| passed_on.contains(c.name())) {
+        return None;
+    }
+    let inside = fs::read_to_string(base.join("cgroup.procs")).unwrap_or_default();
+    let us = std::process::id().to_string();
+    let others = inside.lines().filter(|pid| *pid != us).count();
+    (others > 0).then(|| Lack {
+        reason: format!("the control group {} has other processes in it", base.display()),
+        remedy: DELEGATE.to_owned(),
+    })
+}
+
+fn separate(controller: Controller) -> Result<PathBuf, Lack> {
+    let mount = format!("{MOUNT}/{}", controller.name());
+    if magic(&mount) != Some(V1_MAGIC) {
+        return Err(Lack {
+            reason: format!("this host has no {} control groups", controller.name()),
+            remedy: "mount the cgroup2 file system on /sys/fs/cgroup".to_owned(),
+        });
+    }
+    let mut base = PathBuf::from(mount);
+    if effective_uid() != 0 {
+        let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let own = v1_path(&text, controller.name()).unwrap_or_default();
+        base.push(own.trim_start_matches('/'));
+    }
+    writable(&base)?;
+    Ok(base)
+}
+
+fn writable(dir: &Path) -> Result<(), Lack> {
+    access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| Lack {
+        reason: format!("no control group can be made in {} ({errno})", dir.display()),
+        remedy: DELEGATE.to_owned(),
+    })
+}
+
+fn magic(path: &str) -> Option<u64> {
+    u64::try_from(statfs(path).ok()?.f_type).ok()
+}
+
+/// Our own group in the unified hierarchy.
+pub(super) fn own_path() -> Option<String> {
+    v2_path(&fs::read_to_string("/proc/self/cgroup").ok()?)
+}
+
+/// `0::/a/b`, see cgroups(7).
+fn v2_path(text: &str) -> Option<String> {
+    text.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
+}
+
+/// `4:memory:/a/b`; several controllers may share a line.
+fn v1_path(text: &str, controller: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        controllers.split(',').any(|name| name == controller).then(|| path.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HYBRID: &str = "4:memory:/a:b/c\n2:cpu,cpuacct:/x\n1:name=systemd:/y\n0::/u/s.scope\n";
+
+    #[test]
+    fn our_own_groups_are_read_from_the_kernels_list() {
+        assert_eq!(v2_path(HYBRID).as_deref(), Some("/u/s.scope"));
+        assert_eq!(v2_path("4:memory:/a\n"), None);
+        assert_eq!(v1_path(HYBRID, "memory").as_deref(), Some("/a:b/c"));
+        assert_eq!(v1_path(HYBRID, "cpu").as_deref(), Some("/x"));
+        assert_eq!(v1_path(HYBRID, "pids"), None);
+    }
+
+    #[test]
+    fn a_seat_is_given_or_refused_with_a_remedy() {
+        let lack = Lack { reason: "r".into(), remedy: "m".into() };
+        let survey = Survey::Unified { base: "/x".into(), lacks: vec![(Controller::Cpu, lack)] };
+        assert_eq!(survey.seat(Controller::Memory).unwrap(), Path::new("/x"));
+        assert_eq!(survey.seat(Controller::Cpu).unwrap_err().remedy, "m");
+        assert_eq!(survey.bases(), [PathBuf::from("/x")]);
+    }
+}

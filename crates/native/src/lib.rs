@@ -1,0 +1,46 @@
+//! Processes on Linux: started, watched, stopped, and seen to be gone.
+//!
+//! - [`caps`]: what can be held on this host.
+//! - [`confined`]: starts a command in a sandbox; its steps, in order, are in `recipe`.
+//! - [`process`]: starts a command as the leader of its own process group.
+//! - [`supervise`]: the loop that carries its output, keeps its time and passes signals on.
+//! - [`signals`]: signals to us as something that can be waited for.
+//! - [`descendants`]: finds and ends what a command left behind.
+//! - [`connect`]: reaches a socket within a time.
+//! - [`seccomp`]: which system calls a sandboxed program may make.
+//! - [`landlock`]: where it may change anything.
+//! - [`probe`]: what this kernel lets us do, found out by trying.
+//! - `sys`: every system call that needs unsafe code.
+//!
+//! Single-threaded and without an async runtime, on purpose: a process that has threads must not fork.
+//! Nothing here prints, reads the environment, or knows of runs and records.
+
+#![cfg(target_os = "linux")]
+
+mod blocked;
+pub mod caps;
+mod cgroup;
+pub mod confined;
+mod confirm;
+pub mod connect;
+pub mod descendants;
+mod identity;
+mod init;
+pub mod landlock;
+pub mod probe;
+pub mod process;
+mod recipe;
+mod report;
+mod root;
+pub mod seccomp;
+pub mod signals;
+pub mod supervise;
+#[expect(unsafe_code, reason = "the one place for system calls that no safe wrapper covers")]
+mod sys;
+mod workspace;
+
+pub use blocked::PLACEHOLDERS;
+pub use cgroup::sweep;
+pub use recipe::Step;
+pub use sys::SysError;
+pub use workspace::{UPPER, WORK};

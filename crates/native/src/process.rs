@@ -1,0 +1,128 @@
+//! A command that was started; and starting one on the bare host, as the leader of its own process group.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open, set_child_subreaper};
+
+use crate::cgroup::OomCount;
+use crate::confined::ConfineError;
+use crate::sys::{self, SysError};
+
+/// What to start: the whole environment, nothing inherited.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    pub argv: Vec<OsString>,
+    pub env: Vec<(OsString, OsString)>,
+    pub workdir: PathBuf,
+    pub stdin: StdinKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StdinKind {
+    /// Our own standard input, as it is.
+    Inherit,
+    /// A pipe that the supervisor fills: for a terminal, which a process group in the background may
+    /// not read from.
+    Pipe,
+    Empty,
+}
+
+/// A command that runs. It can be signalled, and waited for, with all that it started.
+#[derive(Debug)]
+pub struct Process {
+    pub(crate) pid: Pid,
+    pub(crate) pidfd: OwnedFd,
+    pub(crate) stdin: Option<OwnedFd>,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+    pub(crate) reach: Reach,
+}
+
+/// What `pid` is, and so how the command is reached through it.
+#[derive(Debug)]
+pub(crate) enum Reach {
+    /// The command itself, leader of its process group. Not confined.
+    Group,
+    /// The first process of a sandbox, which passes signals on and reports the command's end.
+    Init { reports: OwnedFd, oom: Option<OomCount> },
+}
+
+/// Why a command did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("{program}: not found")]
+    NotFound { program: String },
+    #[error("{program}: cannot be executed")]
+    NotExecutable { program: String, source: io::Error },
+    #[error("cannot enter {path}")]
+    Workdir { path: PathBuf, source: io::Error },
+    /// Its sandbox did not come to be.
+    #[error(transparent)]
+    Confine(#[from] ConfineError),
+    #[error(transparent)]
+    Sys(#[from] SysError),
+    #[error("cannot start {program}")]
+    Spawn { program: String, source: io::Error },
+}
+
+impl Process {
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Starts the command. From here on, descendants that lose their parent become our children, so
+    /// that none of them can slip away.
+    pub fn start(launch: &Launch) -> Result<Self, StartError> {
+        let program = || launch.argv.first().map(|p| p.display().to_string()).unwrap_or_default();
+        // Looked at before, because a spawn does not say which of the two was missing.
+        std::fs::read_dir(&launch.workdir)
+            .map_err(|source| StartError::Workdir { path: launch.workdir.clone(), source })?;
+        sys::keep_dead_children()?;
+        set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(|e| SysError::new("prctl (subreaper)", e))?;
+        let Some((argv0, args)) = launch.argv.split_first() else {
+            return Err(StartError::NotFound { program: String::new() });
+        };
+        let mut command = Command::new(argv0);
+        command
+            .args(args)
+            .env_clear()
+            .envs(launch.env.iter().map(|(k, v)| (k, v)))
+            .current_dir(&launch.workdir)
+            .process_group(0)
+            .stdin(match launch.stdin {
+                StdinKind::Inherit => Stdio::inherit(),
+                StdinKind::Pipe => Stdio::piped(),
+                StdinKind::Empty => Stdio::null(),
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        sys::die_with_parent(&mut command);
+        let mut child = command.spawn().map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => StartError::NotFound { program: program() },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => {
+                StartError::NotExecutable { program: program(), source }
+            }
+            _ if source.raw_os_error() == Some(libc::ENOEXEC) => {
+                StartError::NotExecutable { program: program(), source }
+            }
+            _ => StartError::Spawn { program: program(), source },
+        })?;
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())
+            .map_err(|e| SysError::on("pidfd_open", child.id(), e))?;
+        let stdin = child.stdin.take().map(OwnedFd::from);
+        match (child.stdout.take(), child.stderr.take()) {
+            (Some(stdout), Some(stderr)) => {
+                let (stdout, stderr) = (stdout.into(), stderr.into());
+                Ok(Self { pid, pidfd, stdin, stdout, stderr, reach: Reach::Group })
+            }
+            _ => unreachable!("both streams were asked for as pipes"),
+        }
+    }
+}

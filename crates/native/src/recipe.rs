@@ -1,0 +1,245 @@
+//! The confinement, step by step, in the order in which the kernel allows it and safety needs it.
+//!
+//! Runs in the new process, which the kernel has already given namespaces of its own. A step that fails
+//! ends it, so that the program is never executed with less than all of them. What is set up needs
+//! privileges; they are given up only when all of it stands, and the filter, which forbids most of what
+//! is done here, comes last.
+
+mod step;
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use cofferdam_core::caps::Guarantee;
+use cofferdam_core::mount::Access;
+use cofferdam_core::plan::{HOME, Plan, Root as RootPlan};
+use cofferdam_core::spec::Mode as WorkspaceMode;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
+use rustix::process::{DumpableBehavior, Signal};
+
+use crate::blocked::{self, Hidden};
+use crate::cgroup::Cgroup;
+use crate::confirm;
+use crate::identity::{Identity, Way};
+use crate::landlock::{self, Abi, LandlockError};
+use crate::report::{Facts, Failed};
+use crate::root::{Covers, Root, RootAccess, binds, dev, etc, memory, proc, system};
+use crate::seccomp;
+use crate::sys::mount::Depth;
+use crate::sys::{self, SysError, init, privilege};
+use crate::workspace;
+pub use step::Step;
+
+/// All that the steps need, made ready before the new process exists.
+#[derive(Debug)]
+pub(crate) struct Kit<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) state: &'a Path,
+    pub(crate) identity: &'a Identity,
+    pub(crate) cgroup: &'a Cgroup,
+    pub(crate) filter: Option<&'a seccomp::Program>,
+    pub(crate) streams: [BorrowedFd<'a>; 3],
+    pub(crate) report: BorrowedFd<'a>,
+}
+
+/// Names the step in which a call failed.
+fn at(step: Step) -> impl Fn(SysError) -> Failed {
+    move |error| Failed::new(step, &error)
+}
+
+/// Confines the calling process as the plan says, and reads back what it came to.
+pub(crate) fn carry_out(kit: &Kit<'_>) -> Result<Facts, Failed> {
+    let Kit { plan, identity, .. } = *kit;
+
+    // Limits first: what is used from here on counts against them.
+    kit.cgroup.enter().map_err(at(Step::Limits))?;
+    // The limits' own tree is not to be seen from inside.
+    hide_cgroups().map_err(at(Step::Namespaces))?;
+    // In a user namespace we are nobody until somebody is mapped.
+    if identity.has_user_namespace() {
+        identity.map_self().map_err(at(Step::Identity))?;
+    }
+    // Away from the caller's terminal, and not to outlive the caller.
+    leave_session(kit.report).map_err(at(Step::Session))?;
+    // A name and a network of its own, in which it can reach itself.
+    name_and_loopback().map_err(at(Step::Namespaces))?;
+    // What is mounted from here on is mounted for this process only.
+    keep_mounts_private().map_err(at(Step::Root))?;
+    // A root with nothing in it but what the plan shows; the host's is let go.
+    let hidden = move_in(kit)?;
+
+    // Privileges go, and every way to have them back.
+    privilege::no_core_dumps().map_err(at(Step::Privileges))?;
+    privilege::drop_bounding_set().map_err(at(Step::Privileges))?;
+    privilege::lock_secure_bits().map_err(at(Step::Privileges))?;
+    if let Way::Dropped { .. } = identity.way {
+        privilege::become_user(identity.uid, identity.gid).map_err(at(Step::Privileges))?;
+    }
+    privilege::drop_capabilities().map_err(at(Step::Privileges))?;
+    seccomp::no_new_privileges().map_err(at(Step::Privileges))?;
+    // A change of ids forgets whom to die with; and nobody is to look into this process.
+    die_with_parent(kit.report).map_err(at(Step::Session))?;
+    cannot_be_inspected().map_err(at(Step::Privileges))?;
+    // As the program itself, which may not be let in.
+    enter_workdir(plan).map_err(at(Step::Workdir))?;
+    // Nothing of the caller's stays open but the pipe that we report through.
+    init::keep_only(kit.streams, kit.report).map_err(at(Step::Descriptors))?;
+    // Two more walls: by path, then by system call.
+    let landlock = restrict_paths(plan).map_err(at(Step::Landlock))?;
+    if let Some(filter) = kit.filter {
+        seccomp::load(filter).map_err(at(Step::Seccomp))?;
+    }
+    // Not what was meant: what is.
+    confirm::look(plan, identity, landlock, &hidden).map_err(at(Step::Confirm))
+}
+
+/// Builds the root, from the bottom up, and makes it the only one there is.
+fn move_in(kit: &Kit<'_>) -> Result<Hidden, Failed> {
+    let Kit { plan, identity, .. } = *kit;
+    let depth = if identity.has_user_namespace() { Depth::Tree } else { Depth::One };
+
+    // An empty root, then what of the system is shown in it.
+    let state = open_state(kit.state).map_err(at(Step::Root))?;
+    let root = Root::new(&state, &plan.workspace.target).map_err(at(Step::Root))?;
+    system::show(&root, depth).map_err(at(Step::System))?;
+    let covers = Covers::new(&root).map_err(at(Step::Root))?;
+    etc::make(&root, identity, &covers, depth).map_err(at(Step::System))?;
+    dev::make(&root).map_err(at(Step::Devices))?;
+    // Its own processes; mounted while the host's /proc is still there, as the kernel demands.
+    proc::mount(&root).map_err(at(Step::Processes))?;
+    proc::harden(&root, &covers).map_err(at(Step::Processes))?;
+    // The workspace, and what in it must not be seen: before anything is mounted into it.
+    let tree = workspace::mount(&root, &plan.workspace, state.as_fd(), identity, depth)
+        .map_err(at(Step::Workspace))?;
+    let hidden = hide(kit, &root, &tree, &covers, &state).map_err(at(Step::Blocked))?;
+    // Places to write to that vanish, then what the plan adds.
+    memory::make(&root, &plan.tmpfs, identity).map_err(at(Step::Memory))?;
+    for toolchain in &plan.toolchains {
+        binds::toolchain(&root, toolchain, depth).map_err(at(Step::Toolchains))?;
+    }
+    for extra in &plan.mounts {
+        binds::extra(&root, extra, identity, depth).map_err(at(Step::Mounts))?;
+    }
+    // Complete: nothing of it changes any more, and nothing else is left to be seen.
+    root.finish(root_access(plan), identity).map_err(at(Step::Root))?;
+    enter(&root).map_err(at(Step::Root))?;
+    Ok(hidden)
+}
+
+fn hide_cgroups() -> Result<(), SysError> {
+    sys::unshare(libc::CLONE_NEWCGROUP).map_err(|errno| {
+        SysError::on("unshare", "cgroup", std::io::Error::from_raw_os_error(errno))
+    })
+}
+
+fn leave_session(report: BorrowedFd<'_>) -> Result<(), SysError> {
+    rustix::process::setsid().map_err(|e| SysError::new("setsid", e))?;
+    rustix::process::umask(Mode::from_raw_mode(0o022));
+    die_with_parent(report)
+}
+
+/// Asks for the signal, then looks whether it came too late.
+fn die_with_parent(report: BorrowedFd<'_>) -> Result<(), SysError> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|e| SysError::new("prctl (parent death signal)", e))?;
+    if init::reader_is_gone(report)? {
+        return Err(SysError::new("getppid", rustix::io::Errno::SRCH));
+    }
+    Ok(())
+}
+
+fn name_and_loopback() -> Result<(), SysError> {
+    rustix::system::sethostname(etc::HOSTNAME.as_bytes())
+        .map_err(|e| SysError::new("sethostname", e))?;
+    init::loopback_up()
+}
+
+fn keep_mounts_private() -> Result<(), SysError> {
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(|e| SysError::on("mount", "/: private", e))
+}
+
+fn open_state(state: &Path) -> Result<OwnedFd, SysError> {
+    openat(CWD, state, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|e| SysError::on("open", state.display(), e))
+}
+
+fn hide(
+    kit: &Kit<'_>,
+    root: &Root,
+    tree: &OwnedFd,
+    covers: &Covers,
+    state: &OwnedFd,
+) -> Result<Hidden, SysError> {
+    let workspace = &kit.plan.workspace;
+    let view = blocked::Workspace {
+        root,
+        mount: tree.as_fd(),
+        target: workspace.target.strip_prefix("/").unwrap_or(&workspace.target),
+        mode: workspace.mode,
+        identity: kit.identity,
+    };
+    let hidden = blocked::hide(&view, &kit.plan.blocked, covers)?;
+    blocked::note_placeholders(state.as_fd(), &hidden.placeholders)?;
+    Ok(hidden)
+}
+
+fn root_access(plan: &Plan) -> RootAccess {
+    match plan.root {
+        RootPlan::Host { readonly: false } => RootAccess::Writable,
+        _ => RootAccess::Readonly,
+    }
+}
+
+/// Makes the root ours and lets the host's go. See pivot_root(2) for the two dots.
+fn enter(root: &Root) -> Result<(), SysError> {
+    rustix::process::fchdir(root).map_err(|e| SysError::on("fchdir", "root", e))?;
+    rustix::process::pivot_root(".", ".").map_err(|e| SysError::new("pivot_root", e))?;
+    unmount(".", UnmountFlags::DETACH).map_err(|e| SysError::on("umount", "old root", e))?;
+    rustix::process::chdir("/").map_err(|e| SysError::on("chdir", "/", e))
+}
+
+fn cannot_be_inspected() -> Result<(), SysError> {
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|e| SysError::new("prctl (dumpable)", e))
+}
+
+fn enter_workdir(plan: &Plan) -> Result<(), SysError> {
+    rustix::process::chdir(&*plan.workdir)
+        .map_err(|e| SysError::on("chdir", plan.workdir.display(), e))
+}
+
+/// Reading everywhere, writing only where something is meant to be written.
+fn restrict_paths(plan: &Plan) -> Result<Option<Abi>, SysError> {
+    if plan.relaxed.iter().any(|relaxed| relaxed.guarantee == Guarantee::Landlock) {
+        return Ok(None);
+    }
+    let mut writable = vec![c"/dev/shm".to_owned(), to_c(Path::new(HOME))?];
+    if root_access(plan) == RootAccess::Writable {
+        writable.push(c"/".to_owned());
+    }
+    if plan.workspace.mode != WorkspaceMode::Readonly {
+        writable.push(to_c(&plan.workspace.target)?);
+    }
+    for target in plan.tmpfs.keys() {
+        writable.push(to_c(target)?);
+    }
+    for mount in plan.mounts.iter().filter(|mount| mount.access == Access::Write) {
+        writable.push(to_c(&mount.target)?);
+    }
+    let writable: Vec<&CStr> = writable.iter().map(CString::as_c_str).collect();
+    landlock::restrict_here(&writable).map(Some).map_err(|error| match error {
+        LandlockError::Sys(error) => error,
+        LandlockError::NotSupported => {
+            SysError::new("landlock_create_ruleset", rustix::io::Errno::OPNOTSUPP)
+        }
+    })
+}
+
+fn to_c(path: &Path) -> Result<CString, SysError> {
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| SysError::on("path", path.display(), rustix::io::Errno::INVAL))
+}

@@ -1,0 +1,241 @@
+//! What the first process of a sandbox tells its supervisor, through a pipe that only the two have.
+//!
+//! Frames of a length and fields; nothing in them is interpreted. The program inside cannot write here:
+//! the descriptor closes when it is executed, and the first process cannot be looked into.
+
+use std::io::{self, Read, Write};
+
+use crate::recipe::Step;
+use crate::sys::SysError;
+
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// A step of the confinement failed; nothing ran.
+    Failed(Failed),
+    /// Confined, but the program could not be executed.
+    NotExecuted {
+        path: String,
+        errno: i32,
+    },
+    /// The program runs, in a sandbox that was seen to be like this.
+    Started(Facts),
+    Ended(End),
+}
+
+/// A step that failed, with the call that did.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) step: Step,
+    pub(crate) call: String,
+    pub(crate) subject: Option<String>,
+    pub(crate) errno: i32,
+}
+
+impl Failed {
+    pub(crate) fn new(step: Step, error: &SysError) -> Self {
+        Self {
+            step,
+            call: error.call.to_owned(),
+            subject: error.subject.clone(),
+            errno: error.source.raw_os_error().unwrap_or(libc::EIO),
+        }
+    }
+}
+
+/// What the first process read back about itself, after confining itself and before starting anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Ids, capability sets and flags as in `/proc/self/status`.
+    pub(crate) privileges: String,
+    pub(crate) seccomp: String,
+    pub(crate) landlock: String,
+    /// Number of the network namespace.
+    pub(crate) network: String,
+    pub(crate) root: String,
+    pub(crate) workspace: String,
+    /// What was hidden, as paths from the workspace's root.
+    pub(crate) hidden: Vec<String>,
+    /// Names that are to be hidden, do not exist, and could not be kept from being made.
+    pub(crate) unprotected: Vec<String>,
+}
+
+/// How the command ended, with what `wait4` said it used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) status: i32,
+    pub(crate) user_micros: u64,
+    pub(crate) system_micros: u64,
+    pub(crate) max_rss_bytes: u64,
+}
+
+/// No frame is larger: bounds what a damaged length could make us allocate.
+const LARGEST: usize = 4 << 20;
+
+impl Report {
+    pub(crate) fn send(&self, mut to: impl Write) -> io::Result<()> {
+        let mut fields = Fields(Vec::new());
+        match self {
+            Self::Failed(failed) => {
+                fields.push(b"failed").push(&[failed.step.number()]);
+                fields.push(&failed.errno.to_le_bytes()).text(&failed.call);
+                fields.text(failed.subject.as_deref().unwrap_or_default());
+            }
+            Self::NotExecuted { path, errno } => {
+                fields.push(b"not executed").push(&errno.to_le_bytes()).text(path);
+            }
+            Self::Started(facts) => {
+                fields.push(b"started").text(&facts.privileges).text(&facts.seccomp);
+                fields.text(&facts.landlock).text(&facts.network).text(&facts.root);
+                fields.text(&facts.workspace);
+                fields.list(&facts.hidden).list(&facts.unprotected);
+            }
+            Self::Ended(end) => {
+                fields.push(b"ended").push(&end.status.to_le_bytes());
+                for number in [end.user_micros, end.system_micros, end.max_rss_bytes] {
+                    fields.push(&number.to_le_bytes());
+                }
+            }
+        }
+        let length = u32::try_from(fields.0.len()).map_err(io::Error::other)?;
+        let mut frame = length.to_le_bytes().to_vec();
+        frame.append(&mut fields.0);
+        to.write_all(&frame)
+    }
+
+    /// The next report, or `None` where the first process ended without another.
+    pub(crate) fn receive(mut from: impl Read) -> io::Result<Option<Self>> {
+        let mut length = [0; 4];
+        match from.read_exact(&mut length) {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(e) => return Err(e),
+        }
+        let length = usize::try_from(u32::from_le_bytes(length)).map_err(io::Error::other)?;
+        if length > LARGEST {
+            return Err(garbled());
+        }
+        let mut frame = vec![0; length];
+        from.read_exact(&mut frame)?;
+        Self::parse(&frame).map(Some).ok_or_else(garbled)
+    }
+
+    fn parse(mut frame: &[u8]) -> Option<Self> {
+        let f = &mut frame;
+        Some(match take(f)? {
+            b"failed" => Self::Failed(Failed {
+                step: Step::numbered(*take(f)?.first()?)?,
+                errno: i32::from_le_bytes(take(f)?.try_into().ok()?),
+                call: take_text(f)?,
+                subject: Some(take_text(f)?).filter(|text| !text.is_empty()),
+            }),
+            b"not executed" => Self::NotExecuted {
+                errno: i32::from_le_bytes(take(f)?.try_into().ok()?),
+                path: take_text(f)?,
+            },
+            b"started" => Self::Started(Facts {
+                privileges: take_text(f)?,
+                seccomp: take_text(f)?,
+                landlock: take_text(f)?,
+                network: take_text(f)?,
+                root: take_text(f)?,
+                workspace: take_text(f)?,
+                hidden: take_list(f)?,
+                unprotected: take_list(f)?,
+            }),
+            b"ended" => Self::Ended(End {
+                status: i32::from_le_bytes(take(f)?.try_into().ok()?),
+                user_micros: take_number(f)?,
+                system_micros: take_number(f)?,
+                max_rss_bytes: take_number(f)?,
+            }),
+            _ => return None,
+        })
+    }
+}
+
+fn garbled() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the sandbox's first process sent a garbled report")
+}
+
+struct Fields(Vec<u8>);
+
+impl Fields {
+    fn push(&mut self, bytes: &[u8]) -> &mut Self {
+        // A field longer than that is cut: it is text for people.
+        let bytes = &bytes[..bytes.len().min(64 << 10)];
+        let length = u32::try_from(bytes.len()).unwrap_or(0);
+        self.0.extend(length.to_le_bytes());
+        self.0.extend(bytes);
+        self
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.push(text.as_bytes())
+    }
+
+    fn list(&mut self, list: &[String]) -> &mut Self {
+        self.push(list.join("\0").as_bytes())
+    }
+}
+
+fn take<'f>(frame: &mut &'f [u8]) -> Option<&'f [u8]> {
+    let (length, rest) = frame.split_first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+    let (field, rest) = rest.split_at_checked(length)?;
+    *frame = rest;
+    Some(field)
+}
+
+fn take_text(frame: &mut &[u8]) -> Option<String> {
+    take(frame).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+}
+
+fn take_list(frame: &mut &[u8]) -> Option<Vec<String>> {
+    let text = take_text(frame)?;
+    Some(text.split('\0').filter(|item| !item.is_empty()).map(str::to_owned).collect())
+}
+
+fn take_number(frame: &mut &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(take(frame)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there_and_back(report: &Report) -> Option<Report> {
+        let mut wire = Vec::new();
+        report.send(&mut wire).unwrap();
+        Report::receive(&wire[..]).unwrap()
+    }
+
+    #[test]
+    fn reports_arrive_as_sent() {
+        let failed = Failed {
+            step: Step::Workspace,
+            call: "fsconfig".into(),
+            subject: Some("overlay".into()),
+            errno: 22,
+        };
+        let back = there_and_back(&Report::Failed(failed)).unwrap();
+        let Report::Failed(back) = back else { panic!("{back:?}") };
+        assert_eq!((back.step, back.call.as_str(), back.errno), (Step::Workspace, "fsconfig", 22));
+        assert_eq!(back.subject.as_deref(), Some("overlay"));
+
+        let facts = Facts { hidden: vec!["a".into(), "b c".into()], ..Facts::default() };
+        let back = there_and_back(&Report::Started(facts.clone())).unwrap();
+        assert!(matches!(back, Report::Started(f) if f == facts));
+
+        let end = End { status: 256, user_micros: 1, system_micros: 2, max_rss_bytes: u64::MAX };
+        let back = there_and_back(&Report::Ended(end)).unwrap();
+        assert!(matches!(back, Report::Ended(e) if e == end));
+    }
+
+    #[test]
+    fn an_end_is_no_report_and_rubbish_is_an_error() {
+        assert!(Report::receive(&b""[..]).unwrap().is_none());
+        assert!(Report::receive(&b"\xff\xff\xff\xff"[..]).is_err());
+        assert!(Report::receive(&b"\x06\0\0\0\x02\0\0\0xx"[..]).is_err());
+        assert!(Report::receive(&b"\x04\0\0\0\x7f\0\0\0"[..]).is_err());
+    }
+}

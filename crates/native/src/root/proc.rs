@@ -1,0 +1,53 @@
+//! `/proc` of the sandbox's own pid namespace. What in it is the kernel's and not a process's is hidden
+//! where it tells about the host, and read-only where it could be changed.
+//!
+//! The program has no privileges to use any of it with; this is the second door behind that one.
+
+use std::path::Path;
+
+use super::{Covers, Root};
+use crate::sys::SysError;
+use crate::sys::mount::{
+    Attributes, Depth, attach, attach_at, clone_mount, new_filesystem, open_beneath, set_attributes,
+};
+
+/// Memory, keys, timers, hardware: of the host, not of the program.
+const HIDDEN: [&str; 12] = [
+    "proc/acpi",
+    "proc/asound",
+    "proc/interrupts",
+    "proc/kallsyms",
+    "proc/kcore",
+    "proc/keys",
+    "proc/key-users",
+    "proc/latency_stats",
+    "proc/sched_debug",
+    "proc/scsi",
+    "proc/sysrq-trigger",
+    "proc/timer_list",
+];
+
+const READONLY: [&str; 4] = ["proc/bus", "proc/fs", "proc/irq", "proc/sys"];
+
+pub(crate) fn mount(root: &Root) -> Result<(), SysError> {
+    root.directory("proc")?;
+    attach_at(new_filesystem("proc", &[], Attributes::KERNEL)?, root, "proc")
+}
+
+/// Hides and locks. Where this kernel has no such name there is nothing to do.
+pub(crate) fn harden(root: &Root, covers: &Covers) -> Result<(), SysError> {
+    for path in HIDDEN {
+        covers.hide_in(root, path)?;
+    }
+    for path in READONLY {
+        let place = match open_beneath(root, Path::new(path)) {
+            Ok(place) => place,
+            Err(e) if e.source.raw_os_error() == Some(libc::ENOENT) => continue,
+            Err(e) => return Err(e),
+        };
+        let same = clone_mount(&place, &path, Depth::One)?;
+        set_attributes(&same, Attributes::KERNEL_READONLY, Depth::One, None)?;
+        attach(same, place, &path)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,393 @@
+//! The loop that carries a command's output, keeps its time, passes signals on and sees it end.
+//!
+//! One thread, one `poll`. Nothing in it may block on somebody else: a reader that is slow, or gone,
+//! holds back the program but never the clock.
+
+mod stdin;
+mod stream;
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use cofferdam_core::record::Usage;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, kill_process_group, pidfd_send_signal};
+
+use crate::cgroup::OomCount;
+use crate::descendants;
+use crate::process::{Process, Reach};
+use crate::report::Report;
+use crate::signals::Signals;
+use crate::sys::{self, Reaped, SysError};
+use stdin::StdinPump;
+use stream::Stream;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamName {
+    Stdout,
+    Stderr,
+}
+
+/// How long the command may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    pub wall: Duration,
+    /// Without a byte of output.
+    pub idle: Option<Duration>,
+    /// Between the request to stop and the kill.
+    pub grace: Duration,
+}
+
+/// Where the command's streams lead. `None` means they are only kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Passage<'a> {
+    pub stdout: Option<BorrowedFd<'a>>,
+    pub stderr: Option<BorrowedFd<'a>>,
+    /// Read only where the command was started with a pipe as its standard input.
+    pub stdin: Option<BorrowedFd<'a>>,
+}
+
+/// Who is told what happens.
+pub trait Watch {
+    fn output(&mut self, stream: StreamName, bytes: &[u8]);
+    fn notice(&mut self, notice: &Notice);
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    TimedOut { limit: Duration, idle: bool },
+    Stopping { reason: &'static str, signal: i32 },
+}
+
+/// Why a command came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    Own,
+    WallTimeout,
+    IdleTimeout,
+    /// We were told to stop by this signal and passed it on.
+    Canceled(i32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Exited(i32),
+    Signaled(i32),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    pub status: Status,
+    pub cause: Cause,
+    pub usage: Usage,
+    /// Whether the kernel killed something of it for want of memory.
+    pub oom: bool,
+    /// Descendants that would not end.
+    pub left: Vec<u32>,
+}
+
+/// How long output may take to arrive once everything that could write it is dead.
+const DRAIN: Duration = Duration::from_secs(2);
+/// How long the kernel may take to end what was killed.
+const REAP: Duration = Duration::from_secs(5);
+/// So many interrupts within this time mean it.
+const IMPATIENT: (usize, Duration) = (3, Duration::from_secs(2));
+
+/// Watches over a command until it and all its descendants are gone.
+pub fn supervise(
+    process: Process,
+    passage: Passage<'_>,
+    patience: Patience,
+    signals: &Signals,
+    watch: &mut dyn Watch,
+) -> Result<Ended, SysError> {
+    let Process { pid, pidfd, stdin, stdout, stderr, reach } = process;
+    let now = Instant::now();
+    let mut run = Supervisor {
+        pid,
+        pidfd,
+        reach,
+        signals,
+        patience,
+        streams: [
+            Stream::new(StreamName::Stdout, stdout, passage.stdout)?,
+            Stream::new(StreamName::Stderr, stderr, passage.stderr)?,
+        ],
+        stdin: stdin.zip(passage.stdin).map(|(to, from)| StdinPump::new(from, to)).transpose()?,
+        watch,
+        started: now,
+        last_output: now,
+        cause: Cause::Own,
+        kill_at: None,
+        interrupts: Vec::new(),
+        exit: None,
+    };
+    run.until_exit()?;
+    let (oom, left) = match &run.reach {
+        Reach::Group => (false, descendants::end_all(REAP)?),
+        // The kernel has ended everything in its pid namespace before we were told of its end.
+        Reach::Init { oom, .. } => (oom.as_ref().is_some_and(OomCount::any), Vec::new()),
+    };
+    run.drain()?;
+    let (status, usage) =
+        run.exit.take().unwrap_or((Status::Signaled(libc::SIGKILL), Usage::default()));
+    Ok(Ended { status, cause: run.cause_of(status), usage, oom, left })
+}
+
+struct Supervisor<'a> {
+    pid: rustix::process::Pid,
+    pidfd: OwnedFd,
+    reach: Reach,
+    signals: &'a Signals,
+    patience: Patience,
+    streams: [Stream<'a>; 2],
+    stdin: Option<StdinPump<'a>>,
+    watch: &'a mut dyn Watch,
+    started: Instant,
+    last_output: Instant,
+    cause: Cause,
+    /// Set once the command was asked to stop.
+    kill_at: Option<Instant>,
+    interrupts: Vec<Instant>,
+    exit: Option<(Status, Usage)>,
+}
+
+impl Supervisor<'_> {
+    fn until_exit(&mut self) -> Result<(), SysError> {
+        while self.exit.is_none() {
+            let ready = self.wait(self.next_deadline())?;
+            if ready.signals {
+                self.pass_signals_on()?;
+            }
+            self.carry(&ready)?;
+            if ready.exited {
+                self.collect_exit()?;
+            } else {
+                self.keep_time()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything is dead: what is still in the pipes is handed on. A reader that is merely slow gets
+    /// it all, unless we were told to hurry.
+    fn drain(&mut self) -> Result<(), SysError> {
+        self.stdin = None;
+        let hurry = self.cause != Cause::Own;
+        let mut deadline = Instant::now() + DRAIN;
+        while self.streams.iter().any(Stream::is_open) {
+            let waits_for_reader = self.streams.iter().any(Stream::has_pending);
+            if Instant::now() >= deadline && (hurry || !waits_for_reader) {
+                break;
+            }
+            let ready = self.wait(deadline)?;
+            if ready.signals && self.signals.next()?.is_some() {
+                break;
+            }
+            self.carry(&ready)?;
+            if waits_for_reader && !hurry {
+                deadline = Instant::now() + DRAIN;
+            }
+        }
+        Ok(())
+    }
+
+    fn next_deadline(&self) -> Instant {
+        if let Some(kill_at) = self.kill_at {
+            return kill_at;
+        }
+        let wall = self.started + self.patience.wall;
+        match self.patience.idle {
+            Some(idle) => wall.min(self.last_output + idle),
+            None => wall,
+        }
+    }
+
+    fn wait(&self, deadline: Instant) -> Result<Ready, SysError> {
+        let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
+        let exit = self.exit.is_none().then(|| PollFd::new(&self.pidfd, PollFlags::IN));
+        let exit = push(&mut fds, exit);
+        let out = [
+            push(&mut fds, self.streams[0].interest()),
+            push(&mut fds, self.streams[1].interest()),
+        ];
+        let stdin = push(&mut fds, self.stdin.as_ref().map(StdinPump::interest));
+        let left = deadline.saturating_duration_since(Instant::now());
+        // A little more than is left, so that the deadline has passed when we wake up.
+        let timeout = Timespec::try_from(left + Duration::from_micros(500)).ok();
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(SysError::new("poll", errno)),
+        }
+        let set = |index: Option<usize>| index.is_some_and(|i| !fds[i].revents().is_empty());
+        Ok(Ready {
+            signals: set(Some(0)),
+            exited: set(exit),
+            streams: [set(out[0]), set(out[1])],
+            stdin: set(stdin),
+        })
+    }
+
+    fn carry(&mut self, ready: &Ready) -> Result<(), SysError> {
+        for (stream, ready) in self.streams.iter_mut().zip(ready.streams) {
+            if ready && stream.step(self.watch)? {
+                self.last_output = Instant::now();
+            }
+        }
+        if let Some(pump) = self.stdin.as_mut().filter(|_| ready.stdin)
+            && !pump.step()?
+        {
+            self.stdin = None;
+        }
+        Ok(())
+    }
+
+    fn keep_time(&mut self) -> Result<(), SysError> {
+        let now = Instant::now();
+        if let Some(kill_at) = self.kill_at {
+            if now >= kill_at {
+                self.signal(Signal::KILL)?;
+                // Killed once is enough; what is left of it is the kernel's work.
+                self.kill_at = Some(now + REAP);
+            }
+            return Ok(());
+        }
+        let idle = self.patience.idle.filter(|idle| now >= self.last_output + *idle);
+        let wall = (now >= self.started + self.patience.wall).then_some(self.patience.wall);
+        if let Some(limit) = wall.or(idle) {
+            self.cause = if wall.is_some() { Cause::WallTimeout } else { Cause::IdleTimeout };
+            self.watch.notice(&Notice::TimedOut { limit, idle: wall.is_none() });
+            self.stop("timeout", Signal::TERM)?;
+        }
+        Ok(())
+    }
+
+    /// Asks the command to end and sets the time of the kill.
+    fn stop(&mut self, reason: &'static str, signal: Signal) -> Result<(), SysError> {
+        self.watch.notice(&Notice::Stopping { reason, signal: signal.as_raw() });
+        self.signal(signal)?;
+        // A stopped process acts on no request but this one.
+        self.signal(Signal::CONT)?;
+        self.kill_at = Some(Instant::now() + self.patience.grace);
+        Ok(())
+    }
+
+    fn pass_signals_on(&mut self) -> Result<(), SysError> {
+        while let Some(number) = self.signals.next()? {
+            let Some(signal) = Signal::from_named_raw(number) else { continue };
+            match signal {
+                Signal::TERM | Signal::HUP if self.kill_at.is_none() => {
+                    self.cause = Cause::Canceled(number);
+                    self.stop("signal", signal)?;
+                }
+                Signal::TSTP => {
+                    self.signal(Signal::TSTP)?;
+                    sys::stop_self()?;
+                    self.signal(Signal::CONT)?;
+                }
+                Signal::INT if self.is_impatient() => {
+                    self.cause = Cause::Canceled(number);
+                    self.watch
+                        .notice(&Notice::Stopping { reason: "interrupts", signal: libc::SIGKILL });
+                    self.signal(Signal::KILL)?;
+                }
+                other => self.signal(other)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn is_impatient(&mut self) -> bool {
+        let now = Instant::now();
+        self.interrupts.push(now);
+        self.interrupts.retain(|at| now - *at < IMPATIENT.1);
+        self.interrupts.len() >= IMPATIENT.0
+    }
+
+    /// To the whole group, and to its leader should it have left the group. One that is gone is no
+    /// failure.
+    fn signal(&self, signal: Signal) -> Result<(), SysError> {
+        if let Reach::Init { .. } = self.reach {
+            return match pidfd_send_signal(&self.pidfd, signal) {
+                Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+                Err(errno) => Err(SysError::on("kill", self.pid.as_raw_nonzero(), errno)),
+            };
+        }
+        for answer in [
+            kill_process_group(self.pid, signal),
+            // Not twice: a handler must not run again for one request.
+            if rustix::process::getpgid(Some(self.pid)).is_ok_and(|group| group != self.pid) {
+                pidfd_send_signal(&self.pidfd, signal)
+            } else {
+                Ok(())
+            },
+        ] {
+            match answer {
+                Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+                Err(errno) => return Err(SysError::on("kill", self.pid.as_raw_nonzero(), errno)),
+            }
+        }
+        Ok(())
+    }
+
+    fn collect_exit(&mut self) -> Result<(), SysError> {
+        let Some(mut reaped) = sys::reap(self.pid.as_raw_nonzero().get())? else { return Ok(()) };
+        if let Reach::Init { reports, .. } = &self.reach {
+            reaped = reported_end(reports, reaped)?;
+        }
+        let status = if libc::WIFEXITED(reaped.status) {
+            Status::Exited(libc::WEXITSTATUS(reaped.status))
+        } else {
+            Status::Signaled(libc::WTERMSIG(reaped.status))
+        };
+        let usage = Usage {
+            wall_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            user_ms: reaped.user_micros / 1000,
+            system_ms: reaped.system_micros / 1000,
+            max_rss_bytes: reaped.max_rss_bytes,
+        };
+        self.exit = Some((status, usage));
+        Ok(())
+    }
+
+    /// A command that died of the very signal that we passed on was canceled by it.
+    fn cause_of(&self, status: Status) -> Cause {
+        match (self.cause, status) {
+            (Cause::Own, Status::Signaled(libc::SIGINT)) if !self.interrupts.is_empty() => {
+                Cause::Canceled(libc::SIGINT)
+            }
+            (cause, _) => cause,
+        }
+    }
+}
+
+/// The end of the command as the sandbox's first process reported it. One that ended without a report
+/// was killed, and the command with it.
+fn reported_end(reports: &OwnedFd, first: Reaped) -> Result<Reaped, SysError> {
+    let fail = |e| SysError::on("read", "report", e);
+    let from = reports.try_clone().map(std::fs::File::from).map_err(fail)?;
+    Ok(match Report::receive(from).map_err(fail)? {
+        Some(Report::Ended(end)) => Reaped {
+            pid: first.pid,
+            status: end.status,
+            user_micros: end.user_micros,
+            system_micros: end.system_micros,
+            max_rss_bytes: end.max_rss_bytes,
+        },
+        _ => Reaped { status: libc::SIGKILL, ..first },
+    })
+}
+
+/// Adds a descriptor to the list, if there is one, and says where it stands.
+fn push<'f>(fds: &mut Vec<PollFd<'f>>, fd: Option<PollFd<'f>>) -> Option<usize> {
+    fds.push(fd?);
+    Some(fds.len() - 1)
+}
+
+/// What `poll` found.
+struct Ready {
+    signals: bool,
+    exited: bool,
+    streams: [bool; 2],
+    stdin: bool,
+}

@@ -1,0 +1,164 @@
+//! New processes with namespaces of their own.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::SysError;
+
+/// A child as its parent sees it.
+#[derive(Debug)]
+pub(crate) struct Child {
+    pub(crate) pid: i32,
+    pub(crate) pidfd: OwnedFd,
+}
+
+/// Starts `body` in a copy of this process that has the namespaces in `flags`, born into `cgroup` where
+/// there is one. The child ends with what `body` returns; it never comes back here.
+///
+/// The caller must be single-threaded: the child may allocate and must find no lock held.
+pub(crate) fn clone_into(
+    flags: i32,
+    cgroup: Option<BorrowedFd<'_>>,
+    body: impl FnOnce() -> i32,
+) -> Result<Child, SysError> {
+    let mut pidfd: RawFd = -1;
+    // SAFETY: without CLONE_VM the child has its own copy of all memory, on the same stack address, as
+    // after fork; this process has one thread, so nothing in the copy is half-changed. The kernel
+    // writes the descriptor into a local that lives through the call.
+    let pid = unsafe { raw_clone(flags, cgroup, &mut pidfd) };
+    match pid {
+        Err(error) => Err(SysError::new("clone", error)),
+        Ok(0) => {
+            // A panic must not unwind into what the parent was doing when it called us.
+            let code = catch_unwind(AssertUnwindSafe(body)).unwrap_or(101);
+            // SAFETY: ends the child without running destructors or flushing the parent's buffers.
+            unsafe { libc::_exit(code) }
+        }
+        // SAFETY: CLONE_PIDFD made it for us, and nobody else owns it.
+        Ok(pid) => Ok(Child { pid, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } }),
+    }
+}
+
+/// # Safety
+///
+/// As for `fork`: in a process with threads the child may only make system calls.
+unsafe fn raw_clone(
+    flags: i32,
+    cgroup: Option<BorrowedFd<'_>>,
+    pidfd: &mut RawFd,
+) -> Result<i32, io::Error> {
+    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+    #[repr(C)]
+    #[derive(Default)]
+    struct CloneArgs {
+        flags: u64,
+        pidfd: u64,
+        child_tid: u64,
+        parent_tid: u64,
+        exit_signal: u64,
+        stack: u64,
+        stack_size: u64,
+        tls: u64,
+        set_tid: u64,
+        set_tid_size: u64,
+        cgroup: u64,
+    }
+    let pidfd: *mut RawFd = pidfd;
+    let all = u64::from((flags | libc::CLONE_PIDFD).cast_unsigned());
+    let args = CloneArgs {
+        flags: all | if cgroup.is_some() { CLONE_INTO_CGROUP } else { 0 },
+        pidfd: pidfd as u64,
+        exit_signal: u64::from(libc::SIGCHLD.cast_unsigned()),
+        cgroup: cgroup.map_or(0, |fd| u64::from(fd.as_raw_fd().cast_unsigned())),
+        ..CloneArgs::default()
+    };
+    // SAFETY: the arguments are initialised and of the size that is passed; no new stack is asked for.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
+    if answer >= 0 {
+        return Ok(i32::try_from(answer).unwrap_or(i32::MAX));
+    }
+    let error = io::Error::last_os_error();
+    // A container engine's filter may know only the older call, which cannot place into a cgroup.
+    if error.raw_os_error() != Some(libc::ENOSYS) || cgroup.is_some() {
+        return Err(error);
+    }
+    let old = libc::c_long::from(flags | libc::CLONE_PIDFD | libc::SIGCHLD);
+    // SAFETY: a null stack means the caller's, copied; with CLONE_PIDFD the third argument is where the
+    // descriptor goes. The last two are unused, so their order, which differs by machine, is moot.
+    let answer = unsafe { libc::syscall(libc::SYS_clone, old, 0usize, pidfd, 0usize, 0usize) };
+    if answer >= 0 {
+        Ok(i32::try_from(answer).unwrap_or(i32::MAX))
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// A process that shares our memory and does nothing but keep a new user namespace alive until it is
+/// ended. Cheaper than a fork: no page table is copied.
+#[derive(Debug)]
+pub(crate) struct Holder {
+    pid: i32,
+    /// Its stack; freed only after it is reaped.
+    _stack: Vec<u128>,
+}
+
+impl Holder {
+    pub(crate) fn in_new_user_namespace() -> Result<Self, SysError> {
+        extern "C" fn wait_for_end(parent: *mut libc::c_void) -> libc::c_int {
+            // SAFETY: the calls touch no memory. The signal ends this process should its parent die; a
+            // parent that died before the call is seen by its number, which stands in the pointer.
+            unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                while libc::getppid() as usize == parent.addr() {
+                    libc::pause();
+                }
+            }
+            0
+        }
+        let mut stack = vec![0_u128; 1024];
+        let parent = std::process::id() as usize;
+        let top = stack.as_mut_ptr_range().end.cast::<libc::c_void>();
+        let flags = libc::CLONE_VM | libc::CLONE_NEWUSER | libc::SIGCHLD;
+        // SAFETY: the function uses a few hundred bytes of a stack of 16 KiB, which is aligned and lives
+        // until `Drop` has reaped the process; it neither allocates nor touches our data.
+        let pid = unsafe {
+            libc::clone(wait_for_end, top, flags, std::ptr::without_provenance_mut(parent))
+        };
+        if pid > 0 {
+            Ok(Self { pid, _stack: stack })
+        } else {
+            Err(SysError::on("clone", "user namespace", io::Error::last_os_error()))
+        }
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Lets it end, without waiting.
+    pub(crate) fn end(&self) {
+        // SAFETY: the pid is that of our own child, which nobody but `Drop` reaps. It cannot fail, not
+        // even where the child is dead already.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.end();
+        // SAFETY: the pid is that of our own child, which nobody else reaps; after the wait it is gone
+        // and its stack can go too.
+        unsafe {
+            while libc::waitpid(self.pid, std::ptr::null_mut(), 0) == -1
+                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+            {}
+        }
+    }
+}
+
+/// How many threads this process has. More than one, and it must not be copied.
+pub(crate) fn threads() -> io::Result<usize> {
+    Ok(std::fs::read_dir("/proc/self/task")?.count())
+}

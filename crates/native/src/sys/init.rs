@@ -1,0 +1,157 @@
+//! The system calls of a first process: descriptors, the loopback interface, waiting, starting.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::ptr;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use super::{SysError, signal_set};
+
+/// Leaves exactly four descriptors open: `streams` as the standard ones, and `kept`, which must be one
+/// that no program inherits. Whatever else this process owned must be dropped or forgotten before.
+pub(crate) fn keep_only(
+    streams: [BorrowedFd<'_>; 3],
+    kept: BorrowedFd<'_>,
+) -> Result<(), SysError> {
+    let kept = kept.as_raw_fd().cast_unsigned();
+    for (number, stream) in (0..).zip(streams) {
+        // A stream that stands in the place of another would be lost half-way.
+        let stands = stream.as_raw_fd();
+        if (stands < 3 && stands != number) || kept < 3 {
+            return Err(SysError::on("dup2", number, rustix::io::Errno::BADF));
+        }
+    }
+    let [stdin, stdout, stderr] = streams;
+    rustix::stdio::dup2_stdin(stdin).map_err(|e| SysError::on("dup2", "stdin", e))?;
+    rustix::stdio::dup2_stdout(stdout).map_err(|e| SysError::on("dup2", "stdout", e))?;
+    rustix::stdio::dup2_stderr(stderr).map_err(|e| SysError::on("dup2", "stderr", e))?;
+    close_range(3, kept - 1)?;
+    close_range(kept + 1, u32::MAX)
+}
+
+fn close_range(first: u32, last: u32) -> Result<(), SysError> {
+    if first > last {
+        return Ok(());
+    }
+    // SAFETY: as `keep_only` asks, nothing in this process still owns a descriptor in the range.
+    match unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } {
+        0 => Ok(()),
+        _ => Err(SysError::new("close_range", io::Error::last_os_error())),
+    }
+}
+
+/// Brings up the loopback interface of this network namespace, so that a program can reach itself.
+pub(crate) fn loopback_up() -> Result<(), SysError> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+        .map_err(|e| SysError::on("socket", "loopback", e))?;
+    // SAFETY: ifreq is plain data; the name fits with its terminating zero, the flags are the member of
+    // the union that both calls use.
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes_with_nul()) {
+            *to = from.cast_signed();
+        }
+        if libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) != 0 {
+            return Err(SysError::on("ioctl (SIOCGIFFLAGS)", "lo", io::Error::last_os_error()));
+        }
+        request.ifr_ifru.ifru_flags |= IFF_UP;
+        if libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw mut request) != 0 {
+            return Err(SysError::on("ioctl (SIOCSIFFLAGS)", "lo", io::Error::last_os_error()));
+        }
+    }
+    Ok(())
+}
+
+const IFF_UP: libc::c_short = 1;
+
+/// A signal that arrived, and who sent it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrived {
+    pub(crate) signal: i32,
+    /// 0 for a sender outside this pid namespace.
+    pub(crate) sender: i32,
+}
+
+/// Waits for one of `signals`, which must be blocked.
+pub(crate) fn wait_for_signal(signals: &[i32]) -> Result<Arrived, SysError> {
+    let set = signal_set(signals);
+    loop {
+        // SAFETY: the set is initialised; the kernel fills the information, which is plain data.
+        unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let signal = libc::sigwaitinfo(&set, &mut info);
+            if signal > 0 {
+                return Ok(Arrived { signal, sender: info.si_pid() });
+            }
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(SysError::new("sigwaitinfo", error));
+        }
+    }
+}
+
+/// A program with its arguments and environment, laid out as the kernel wants them.
+#[derive(Debug)]
+pub(crate) struct Image {
+    argv: Vec<std::ffi::CString>,
+    env: Vec<std::ffi::CString>,
+}
+
+impl Image {
+    pub(crate) fn new(argv: Vec<std::ffi::CString>, env: Vec<std::ffi::CString>) -> Self {
+        Self { argv, env }
+    }
+}
+
+/// Starts `file` as the leader of a session of its own, with every signal as at birth. The error is
+/// that of the `execve`.
+pub(crate) fn spawn(file: &CStr, image: &Image) -> Result<i32, io::Error> {
+    let pointers = |strings: &[std::ffi::CString]| -> Vec<*mut libc::c_char> {
+        strings.iter().map(|s| s.as_ptr().cast_mut()).chain([ptr::null_mut()]).collect()
+    };
+    let (argv, env) = (pointers(&image.argv), pointers(&image.env));
+    let all = signal_set(&(1..=64).collect::<Vec<_>>());
+    let none = signal_set(&[]);
+    let check = |answer: i32| match answer {
+        0 => Ok(()),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    };
+    // SAFETY: the attributes are initialised before use and destroyed after; the arrays end in null and
+    // point into strings that outlive the call; posix_spawn only reads them.
+    unsafe {
+        let mut attributes: libc::posix_spawnattr_t = std::mem::zeroed();
+        check(libc::posix_spawnattr_init(&mut attributes))?;
+        let flags = libc::POSIX_SPAWN_SETSIGDEF
+            | libc::POSIX_SPAWN_SETSIGMASK
+            | i32::from(libc::POSIX_SPAWN_SETSID);
+        let flags = libc::c_short::try_from(flags).unwrap_or(libc::c_short::MAX);
+        let mut pid = 0;
+        let answer = check(libc::posix_spawnattr_setflags(&mut attributes, flags))
+            .and_then(|()| check(libc::posix_spawnattr_setsigdefault(&mut attributes, &all)))
+            .and_then(|()| check(libc::posix_spawnattr_setsigmask(&mut attributes, &none)))
+            .and_then(|()| {
+                check(libc::posix_spawn(
+                    &mut pid,
+                    file.as_ptr(),
+                    ptr::null(),
+                    &attributes,
+                    argv.as_ptr(),
+                    env.as_ptr(),
+                ))
+            });
+        libc::posix_spawnattr_destroy(&mut attributes);
+        answer.map(|()| pid)
+    }
+}
+
+/// Whether the far end of a pipe that we write to is gone.
+pub(crate) fn reader_is_gone(pipe: impl AsFd) -> Result<bool, SysError> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut fds = [PollFd::new(&pipe, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).map_err(|e| SysError::new("poll", e))?;
+    Ok(fds[0].revents().contains(PollFlags::ERR))
+}

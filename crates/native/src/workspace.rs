@@ -1,0 +1,127 @@
+//! The workspace as the program sees it: staged on an overlay, itself, or read-only.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, chown};
+use std::path::Path;
+
+use cofferdam_core::plan::WorkspacePlan;
+use cofferdam_core::spec::Mode;
+use rustix::fs::{StatVfsMountFlags, fstatvfs};
+use rustix::io::Errno;
+
+use crate::identity::Identity;
+use crate::root::{PlaceKind, Root};
+use crate::sys::SysError;
+use crate::sys::mount::{
+    Attributes, Depth, FsOption, attach, by_descriptor, clone_mount, new_filesystem, open_beneath,
+    open_pinned, set_attributes,
+};
+
+/// Names in the run's directory: what the program changed, and the kernel's scratch space.
+pub const UPPER: &str = "upper";
+pub const WORK: &str = "work";
+
+/// In the parent: the directories of a staged workspace. An upper directory that is there already is
+/// gone on with; the scratch space must be new, for the kernel refuses one that was used before.
+pub(crate) fn make_layers(state: &Path, workspace: &fs::Metadata) -> io::Result<()> {
+    let upper = state.join(UPPER);
+    match fs::DirBuilder::new().mode(0o700).create(&upper) {
+        Ok(()) => {
+            // The root of an overlay looks like its upper directory.
+            chown(&upper, Some(workspace.uid()), Some(workspace.gid()))?;
+            let mode = workspace.permissions().mode() & 0o7777;
+            fs::set_permissions(&upper, fs::Permissions::from_mode(mode))?;
+        }
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(e),
+    }
+    fs::DirBuilder::new().mode(0o700).create(state.join(WORK))
+}
+
+/// Attaches the workspace to its place in the root and returns its mount.
+pub(crate) fn mount(
+    root: &Root,
+    plan: &WorkspacePlan,
+    state: BorrowedFd<'_>,
+    identity: &Identity,
+    depth: Depth,
+) -> Result<OwnedFd, SysError> {
+    let source = open_pinned(&plan.source)?;
+    let mount = match plan.mode {
+        Mode::Stage => staged(source, state, identity)?,
+        Mode::Direct => itself(&source, plan, Attributes::WRITABLE, identity, depth)?,
+        Mode::Readonly => itself(&source, plan, Attributes::READONLY, identity, depth)?,
+    };
+    let place = root.place(&plan.target, PlaceKind::Directory)?;
+    attach(&mount, place, &plan.target.display())?;
+    Ok(mount)
+}
+
+fn itself(
+    source: &OwnedFd,
+    plan: &WorkspacePlan,
+    attributes: Attributes,
+    identity: &Identity,
+    depth: Depth,
+) -> Result<OwnedFd, SysError> {
+    let mount = clone_mount(source, &plan.source.real.display(), depth)?;
+    set_attributes(&mount, attributes, depth, identity.owners())?;
+    Ok(mount)
+}
+
+/// The host tree below, everything written above it.
+fn staged(
+    source: OwnedFd,
+    state: BorrowedFd<'_>,
+    identity: &Identity,
+) -> Result<OwnedFd, SysError> {
+    let Some(owners) = identity.owners() else {
+        return overlay(source.as_fd(), state, identity);
+    };
+    // The kernel takes layers from attached mounts only. They are attached to what will be let go with
+    // the host's root, each over a directory that nobody looks into through that mount.
+    let layer = |of: BorrowedFd<'_>, attributes, over: &str| {
+        let mount = clone_mount(of, &over, Depth::One)?;
+        set_attributes(&mount, attributes, Depth::One, Some(owners))?;
+        attach(&mount, open_beneath(state, Path::new(over))?, &over)?;
+        Ok(mount)
+    };
+    let lower = layer(source.as_fd(), Attributes::READONLY, UPPER)?;
+    let upper = layer(state, Attributes::WRITABLE, WORK)?;
+    overlay(lower.as_fd(), upper.as_fd(), identity)
+}
+
+fn overlay(
+    lower: BorrowedFd<'_>,
+    layers: BorrowedFd<'_>,
+    identity: &Identity,
+) -> Result<OwnedFd, SysError> {
+    let upper = open_beneath(layers, Path::new(UPPER))?;
+    let work = open_beneath(layers, Path::new(WORK))?;
+    let mut options = vec![
+        FsOption::Value("lowerdir", by_descriptor(lower)),
+        FsOption::Value("upperdir", by_descriptor(&upper)),
+        FsOption::Value("workdir", by_descriptor(&work)),
+        // The upper directory is read right after the run or not at all: nothing need reach the disk.
+        FsOption::Flag("volatile"),
+        // The upper directory says all there is to say: a renamed directory is copied by whoever
+        // renames it, a changed file is there whole.
+        FsOption::Value("redirect_dir", "nofollow".to_owned()),
+        FsOption::Value("metacopy", "off".to_owned()),
+        FsOption::Value("index", "off".to_owned()),
+        FsOption::Value("xino", "off".to_owned()),
+    ];
+    if identity.has_user_namespace() {
+        // Without it a user namespace cannot remove a directory of the lower layer.
+        options.push(FsOption::Flag("userxattr"));
+    }
+    let mount = new_filesystem("overlay", &options, Attributes::WRITABLE)?;
+    // A scratch space that the kernel cannot use makes an overlay read-only without a word.
+    let flags = fstatvfs(&mount).map_err(|e| SysError::on("fstatvfs", "overlay", e))?.f_flag;
+    if flags.contains(StatVfsMountFlags::RDONLY) {
+        return Err(SysError::on("fsmount", "overlay: read-only", Errno::ROFS));
+    }
+    Ok(mount)
+}
