@@ -1,0 +1,81 @@
+//! What carries plans out. A backend gets a plan and does it; it decides nothing.
+
+pub(crate) mod local;
+pub(crate) mod native;
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+use cofferdam_core::backend::{Backend, BackendChoice};
+use cofferdam_core::caps::Caps;
+use cofferdam_core::outcome::Outcome;
+use cofferdam_core::receipt::{Cleanup, Holding};
+use cofferdam_core::record::Usage;
+use cofferdam_native::signals::Signals;
+use cofferdam_native::supervise::Watch;
+use serde_json::{Map, Value};
+
+use crate::host::total_memory;
+
+/// The caller's own streams, for the command to use.
+#[derive(Debug, Clone, Copy)]
+pub struct Streams<'a> {
+    pub stdin: Option<BorrowedFd<'a>>,
+    pub stdout: Option<BorrowedFd<'a>>,
+    pub stderr: Option<BorrowedFd<'a>>,
+}
+
+/// What a backend needs besides the plan.
+#[derive(Debug)]
+pub(crate) struct Stage<'a> {
+    pub(crate) run: &'a str,
+    /// The run's own directory.
+    pub(crate) dir: &'a Path,
+    pub(crate) streams: Streams<'a>,
+    pub(crate) signals: &'a Signals,
+}
+
+/// A sandbox that stands: the command has been started in it.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    pub(crate) container_id: Option<String>,
+    /// Settings as they were read back.
+    pub(crate) effective: Map<String, Value>,
+    pub(crate) receipt: Vec<Holding>,
+}
+
+/// How it went.
+#[derive(Debug)]
+pub(crate) struct Finish {
+    pub(crate) outcome: Outcome,
+    pub(crate) usage: Option<Usage>,
+    pub(crate) cleanup: Cleanup,
+}
+
+/// Who is told when the sandbox stands, and what happens in it.
+pub(crate) trait Observer: Watch {
+    fn standing(&mut self, standing: Standing);
+}
+
+/// What each backend can do here, in the order in which `auto` tries them. Asked one by one: a probe
+/// that is not needed is not made.
+pub fn offers(asked: BackendChoice, state: &Path) -> impl Iterator<Item = Caps> {
+    Backend::ALL
+        .into_iter()
+        .filter(move |backend| asked.named().is_none_or(|named| named == *backend))
+        .map(|backend| caps(backend, state))
+}
+
+/// What one backend can hold for runs whose directories are in `state`.
+pub fn caps(backend: Backend, state: &Path) -> Caps {
+    let caps = match backend {
+        Backend::Local => Caps::local(),
+        Backend::Native => cofferdam_native::caps::caps(state),
+        Backend::Docker | Backend::Podman => Caps::unusable(
+            backend,
+            format!("this version does not drive {backend} yet"),
+            "use --sandbox local to run without a sandbox, if you trust the command",
+        ),
+    };
+    Caps { host_memory: total_memory(), ..caps }
+}

@@ -1,0 +1,127 @@
+//! The bare host: a process group of its own, an environment of its own, a clock. No confinement.
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::os::fd::BorrowedFd;
+
+use cofferdam_core::outcome::{Outcome, OutcomeClass, exit_code};
+use cofferdam_core::plan::Plan;
+use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
+use cofferdam_native::process::{Launch, Process, StartError, StdinKind};
+use cofferdam_native::supervise::{Cause, Ended, Passage, Patience, Status, supervise};
+
+use super::{Finish, Observer, Stage, Standing, Streams};
+
+/// The variable that marks a run's processes, for whoever has to find them after a crash.
+pub(crate) const MARKER: &str = "COFFERDAM_RUN";
+
+pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -> Finish {
+    let launch = Launch {
+        argv: plan.command.iter().map(|arg| arg.0.clone()).collect(),
+        env: environment(plan, stage.run),
+        workdir: plan.workdir.0.clone(),
+        stdin: stdin_kind(stage.streams.stdin),
+    };
+    let process = match Process::start(&launch) {
+        Ok(process) => process,
+        Err(error) => return not_started(&error),
+    };
+    let mut standing = Standing::default();
+    standing.effective.insert("pid".to_owned(), process.pid().into());
+    standing.effective.insert("process_group".to_owned(), process.pid().into());
+    observer.standing(standing);
+    match supervise(process, passage(stage.streams), patience(plan), stage.signals, observer) {
+        Ok(ended) => finish(plan, ended),
+        Err(error) => Finish {
+            outcome: Outcome::ended(
+                OutcomeClass::SandboxFailure,
+                None,
+                format!("lost the command: {error}: {}", error.source),
+            ),
+            usage: None,
+            cleanup: Cleanup::unconfirmed("the command and its descendants"),
+        },
+    }
+}
+
+pub(super) fn environment(plan: &Plan, run: &str) -> Vec<(OsString, OsString)> {
+    let planned =
+        plan.env.iter().map(|(name, value)| (name.as_str().into(), value.reveal().into()));
+    planned.chain([(MARKER.into(), run.into())]).collect()
+}
+
+/// A terminal is carried over a pipe; anything else the command may read by itself.
+pub(super) fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
+    match stdin {
+        None => StdinKind::Empty,
+        Some(fd) if fd.is_terminal() => StdinKind::Pipe,
+        Some(_) => StdinKind::Inherit,
+    }
+}
+
+pub(super) fn passage<'a>(streams: Streams<'a>) -> Passage<'a> {
+    Passage { stdout: streams.stdout, stderr: streams.stderr, stdin: streams.stdin }
+}
+
+pub(super) fn patience(plan: &Plan) -> Patience {
+    Patience {
+        wall: plan.limits.timeout.duration(),
+        idle: plan.limits.idle_timeout.map(|span| span.duration()),
+        grace: plan.limits.stop_grace.duration(),
+    }
+}
+
+/// A command that could not be executed has an exit code of its own; anything else is our failure.
+pub(super) fn not_started(error: &StartError) -> Finish {
+    let cause = std::error::Error::source(error).map(|source| format!(": {source}"));
+    let remedy = match error {
+        StartError::Confine(error) => format!("; remedy: {}", error.remedy()),
+        _ => String::new(),
+    };
+    let message = format!("{error}{}{remedy}", cause.unwrap_or_default());
+    let outcome = match error {
+        StartError::NotFound { .. } => Outcome::exited(exit_code::NOT_FOUND.into()),
+        StartError::NotExecutable { .. } => Outcome::exited(exit_code::NOT_EXECUTABLE.into()),
+        StartError::Workdir { .. }
+        | StartError::Sys(_)
+        | StartError::Confine(_)
+        | StartError::Spawn { .. } => Outcome::ended(OutcomeClass::SandboxFailure, None, ""),
+    };
+    Finish { outcome: outcome.with_message(message), usage: None, cleanup: Cleanup::terminated() }
+}
+
+fn finish(plan: &Plan, ended: Ended) -> Finish {
+    let outcome = outcome(plan, ended.status, ended.cause);
+    let left: Vec<String> = ended.left.iter().map(|pid| format!("process {pid}")).collect();
+    let receipt =
+        if left.is_empty() { CleanupReceipt::Terminated } else { CleanupReceipt::Unconfirmed };
+    Finish { outcome, usage: Some(ended.usage), cleanup: Cleanup { receipt, left } }
+}
+
+pub(super) fn outcome(plan: &Plan, status: Status, cause: Cause) -> Outcome {
+    let own = match status {
+        Status::Exited(code) => Outcome::exited(code),
+        Status::Signaled(signal) => Outcome::signaled(signal),
+    };
+    let (class, message) = match cause {
+        Cause::Own => return own,
+        Cause::WallTimeout => {
+            (OutcomeClass::TimedOut, format!("still running after {}", plan.limits.timeout))
+        }
+        Cause::IdleTimeout => {
+            let span = plan.limits.idle_timeout.map(|s| s.to_string()).unwrap_or_default();
+            (OutcomeClass::TimedOut, format!("no output for {span}"))
+        }
+        Cause::Canceled(signal) => {
+            let signal_of = own.signal.or(Some(signal));
+            let message = format!("stopped by signal {signal}");
+            return Outcome {
+                class: OutcomeClass::Canceled,
+                signal: signal_of.filter(|_| own.exit_code.is_none()),
+                message: Some(message),
+                ..own
+            };
+        }
+    };
+    Outcome { class, message: Some(message), ..own }
+}

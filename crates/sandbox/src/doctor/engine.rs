@@ -1,0 +1,137 @@
+//! Docker and Podman: the program, the socket, and what answers there.
+//!
+//! An engine is asked over its socket and nowhere else, two seconds each. What it says is other
+//! people's text.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Place;
+use super::check::{Check, Question};
+
+mod address;
+mod ask;
+mod http;
+mod judge;
+
+use address::Address;
+use ask::Reached;
+
+/// For all that is said with one socket.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// One of the two, as the checks speak of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Engine {
+    name: &'static str,
+    /// The program, where it is installed.
+    program: &'static str,
+    binary: Question,
+    socket: Question,
+    answer: Question,
+    remedies: Remedies,
+    address: fn(&Place) -> Address,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Remedies {
+    install: &'static str,
+    start: &'static str,
+    permit: &'static str,
+}
+
+pub(super) const DOCKER: Engine = Engine {
+    name: "Docker",
+    program: "docker",
+    binary: Question::new("docker.binary", "Docker's program"),
+    socket: Question::new("docker.socket", "Docker's socket"),
+    answer: Question::new("docker.answer", "Docker's answer"),
+    remedies: Remedies {
+        install: "install Docker (https://docs.docker.com/engine/install)",
+        start: "sudo systemctl start docker",
+        permit: "sudo usermod -aG docker $USER and log in anew (that group is as good as root); or use \
+                 rootless Docker",
+    },
+    address: address::docker,
+};
+
+pub(super) const PODMAN: Engine = Engine {
+    name: "Podman",
+    program: "podman",
+    binary: Question::new("podman.binary", "Podman's program"),
+    socket: Question::new("podman.socket", "Podman's socket"),
+    answer: Question::new("podman.answer", "Podman's answer"),
+    remedies: Remedies {
+        install: "install Podman (https://podman.io/docs/installation)",
+        start: "systemctl --user enable --now podman.socket, or with sudo and without --user for root",
+        permit: "systemctl --user enable --now podman.socket, and use your own",
+    },
+    address: address::podman,
+};
+
+pub(super) fn examine(place: &Place, engine: Engine) -> Vec<Check> {
+    let binary = find_program(&place.path, engine.program);
+    let seen = match (engine.address)(place) {
+        Address::Elsewhere { scheme, named_by } => Seen::Elsewhere { scheme, named_by },
+        Address::Unreadable { what } => Seen::Unreadable { what },
+        Address::Sockets(paths) => {
+            let (path, reached) = first_that_answers(paths);
+            Seen::Socket { path, reached }
+        }
+    };
+    judge::judge(engine, binary.as_deref(), &seen).into()
+}
+
+/// What was found about an engine's socket.
+#[derive(Debug)]
+enum Seen {
+    /// Not on this host, or not by a socket: not looked at.
+    Elsewhere {
+        scheme: String,
+        named_by: String,
+    },
+    /// The setting that names the socket cannot be understood.
+    Unreadable {
+        what: String,
+    },
+    Socket {
+        path: PathBuf,
+        reached: Reached,
+    },
+}
+
+/// Of many sockets the first that answers; else the first that is there; else the first.
+fn first_that_answers(paths: Vec<PathBuf>) -> (PathBuf, Reached) {
+    let mut best: Option<(PathBuf, Reached)> = None;
+    let mut seen = Vec::new();
+    for path in paths {
+        // `/var/run` is `/run` on most hosts; a socket that hangs need not be waited for twice.
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if seen.contains(&real) {
+            continue;
+        }
+        seen.push(real);
+        let reached = ask::ask(&path, PATIENCE);
+        match (&best, &reached) {
+            (_, Reached::Engine(_)) => return (path, reached),
+            (None, _) => best = Some((path, reached)),
+            (Some((_, Reached::Missing)), Reached::Missing) => {}
+            (Some((_, Reached::Missing)), _) => best = Some((path, reached)),
+            (Some(_), _) => {}
+        }
+    }
+    best.unwrap_or((PathBuf::new(), Reached::Missing))
+}
+
+fn find_program(path: &[PathBuf], name: &str) -> Option<PathBuf> {
+    let runs = |file: &Path| {
+        fs::metadata(file)
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    path.iter().filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(|file| runs(file))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Asks whatever listens on a socket whether it is an engine, and which.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cofferdam_native::connect;
+use serde::Deserialize;
+
+use super::http::{self, Response, Trouble};
+
+/// How far we got with a socket.
+#[derive(Debug)]
+pub(super) enum Reached {
+    Missing,
+    Denied,
+    /// Nobody listens.
+    Refused,
+    Failed(io::Error),
+    /// Connected or queued, and left without an answer.
+    Hung,
+    /// It spoke, and not as an engine does.
+    Stranger(String),
+    Engine(Version),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    /// What it calls itself, where it says so.
+    pub(super) name: Option<String>,
+    pub(super) engine: String,
+    pub(super) api: String,
+}
+
+/// `patience` is for everything together.
+pub(super) fn ask(path: &Path, patience: Duration) -> Reached {
+    match converse(path, Instant::now() + patience) {
+        Ok(version) => Reached::Engine(version),
+        Err(reached) => reached,
+    }
+}
+
+fn converse(path: &Path, deadline: Instant) -> Result<Version, Reached> {
+    let ping = get(path, "/_ping", deadline)?;
+    if ping.status != 200 {
+        return Err(Reached::Stranger(format!("status {} to a ping", ping.status)));
+    }
+    let answer = get(path, "/version", deadline)?;
+    version(&answer).map_err(Reached::Stranger)
+}
+
+fn get(path: &Path, target: &str, deadline: Instant) -> Result<Response, Reached> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    // No time is no bound to the kernel: it would wait for ever.
+    if left.is_zero() {
+        return Err(Reached::Hung);
+    }
+    let stream = connect::unix_stream(path, left).map_err(unreached)?;
+    http::get(stream, target, deadline).map_err(|trouble| match trouble {
+        Trouble::Hung => Reached::Hung,
+        Trouble::TooLong => Reached::Stranger("an answer without end".to_owned()),
+        Trouble::Garbled(seen) if seen.is_empty() => {
+            Reached::Stranger("closed without an answer".to_owned())
+        }
+        Trouble::Garbled(seen) => Reached::Stranger(String::from_utf8_lossy(&seen).into_owned()),
+        Trouble::Io(error) => Reached::Failed(error),
+    })
+}
+
+/// Why there is no connection.
+fn unreached(error: io::Error) -> Reached {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Reached::Missing,
+        io::ErrorKind::PermissionDenied => Reached::Denied,
+        io::ErrorKind::ConnectionRefused => Reached::Refused,
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Reached::Hung,
+        _ => Reached::Failed(error),
+    }
+}
+
+#[derive(Deserialize)]
+struct Said {
+    #[serde(rename = "Version")]
+    version: String,
+    #[serde(rename = "ApiVersion")]
+    api: String,
+    #[serde(rename = "Components", default)]
+    components: Vec<Component>,
+}
+
+#[derive(Deserialize)]
+struct Component {
+    #[serde(rename = "Name")]
+    name: String,
+}
+
+fn version(answer: &Response) -> Result<Version, String> {
+    if answer.status != 200 {
+        return Err(format!("status {} when asked for its version", answer.status));
+    }
+    let said: Said = serde_json::from_slice(&answer.body)
+        .map_err(|error| format!("a version that cannot be read: {error}"))?;
+    let name = said.components.into_iter().next().map(|component| short(component.name));
+    Ok(Version { name, engine: short(said.version), api: short(said.api) })
+}
+
+/// A version is a few characters; more than that is somebody else's essay.
+fn short(text: String) -> String {
+    const MOST: usize = 40;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, body: &str) -> Response {
+        Response { status, body: body.into() }
+    }
+
+    #[test]
+    fn errors_of_connect_by_what_can_be_done_about_them() {
+        use rustix::io::Errno;
+        let of = |errno: Errno| unreached(errno.into());
+        assert!(matches!(of(Errno::NOENT), Reached::Missing));
+        assert!(matches!(of(Errno::NOTDIR), Reached::Missing));
+        assert!(matches!(of(Errno::ACCESS), Reached::Denied));
+        assert!(matches!(of(Errno::PERM), Reached::Denied));
+        assert!(matches!(of(Errno::CONNREFUSED), Reached::Refused));
+        assert!(matches!(of(Errno::AGAIN), Reached::Hung));
+        assert!(matches!(of(Errno::PROTOTYPE), Reached::Failed(_)));
+    }
+
+    #[test]
+    fn versions_of_both_engines() {
+        let docker = r#"{"Components":[{"Name":"Engine","Version":"20.10.24"}],
+            "Version":"20.10.24","ApiVersion":"1.41","MinAPIVersion":"1.12"}"#;
+        let found = version(&answer(200, docker)).unwrap();
+        assert_eq!((found.engine.as_str(), found.api.as_str()), ("20.10.24", "1.41"));
+        assert_eq!(found.name.as_deref(), Some("Engine"));
+        let bare = version(&answer(200, r#"{"Version":"4.3.1","ApiVersion":"1.41"}"#)).unwrap();
+        assert_eq!(bare.name, None);
+    }
+
+    #[test]
+    fn anything_else_is_a_stranger() {
+        for (status, body) in [(404, "{}"), (200, "{}"), (200, "OK"), (200, r#"{"Version":1}"#)] {
+            assert!(version(&answer(status, body)).is_err(), "{status} {body}");
+        }
+        let long = format!(r#"{{"Version":"{}","ApiVersion":"1.41"}}"#, "é".repeat(5000));
+        assert_eq!(version(&answer(200, &long)).unwrap().engine.chars().count(), 41);
+    }
+}

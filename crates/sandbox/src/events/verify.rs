@@ -1,0 +1,65 @@
+//! Proves, offline, that the log is what was written.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+
+use cofferdam_core::chain::{Broken, Head, Known, Verifier};
+use serde::Serialize;
+
+use super::Journal;
+use crate::runs::Store;
+use crate::state::{StateDir, StateError};
+
+/// A log that holds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    pub head: Head,
+    /// Records known from elsewhere that were found in it: the head file, runs, anchors given.
+    pub anchors: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    #[error("the audit log does not hold: {0}")]
+    Broken(Broken),
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+impl VerifyError {
+    pub fn broken(&self) -> Option<&Broken> {
+        match self {
+            Self::Broken(broken) => Some(broken),
+            Self::State(_) => None,
+        }
+    }
+}
+
+/// Walks the whole log. Besides the chain itself, every record that is known from elsewhere must be in
+/// it: the head file, the latest event of each run, and `anchors` that the caller kept.
+pub fn verify(state: &StateDir, anchors: &[Known]) -> Result<Report, VerifyError> {
+    // What is known is read before the log: a run that goes on meanwhile only adds.
+    let head = Journal::new(state).read_head();
+    let mut known = anchors.to_vec();
+    known.extend(head.map(|head| Known { anchor: head.anchor(), from: "audit.head".to_owned() }));
+    known.extend(Store::new(state).anchors()?);
+    known.retain(|known| known.anchor.seq > 0);
+    let anchors = known.len();
+
+    let path = state.audit_log();
+    let mut verifier = Verifier::new(known);
+    match File::open(&path) {
+        Ok(file) => {
+            for line in BufReader::new(file).split(b'\n') {
+                let line = line.map_err(StateError::io("read", &path))?;
+                // Bytes that are not text cannot be a line of ours; the verifier says so.
+                let line = String::from_utf8_lossy(&line);
+                verifier.feed(&line).map_err(VerifyError::Broken)?;
+            }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(StateError::io("read", &path)(error).into()),
+    }
+    let head = verifier.finish().map_err(VerifyError::Broken)?;
+    Ok(Report { head, anchors })
+}

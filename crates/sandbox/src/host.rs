@@ -1,0 +1,9 @@
+//! Looks at the host: paths as they really are, and the toolchains that the user's `PATH` leads to.
+
+mod lookup;
+mod memory;
+mod toolchains;
+
+pub use lookup::{LookupError, look_up};
+pub use memory::total_memory;
+pub use toolchains::{Toolchain, toolchains};

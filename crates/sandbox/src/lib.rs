@@ -1,0 +1,25 @@
+//! The sandbox as a library: everything that touches the disk, and the backends.
+//!
+//! - [`request`]: settings and a command become a `SandboxSpec` and a `Policy`, with host paths looked up.
+//! - [`run`]: the path of one run, from plan to record.
+//! - [`backend`]: what carries a plan out.
+//! - [`runs`]: the run store, one directory a run.
+//! - [`events`]: the audit log, a hash chain shared by all processes.
+//! - [`reconcile`]: cleans up after owners that died.
+//! - [`doctor`]: what this host can enforce.
+//! - [`state`]: where all of this lives on disk.
+//!
+//! Deliberately absent: printing, reading the environment, and configuration files. Those are the
+//! caller's; errors carry a path and say what was being done.
+
+pub mod backend;
+pub mod doctor;
+pub mod events;
+pub mod host;
+pub mod reconcile;
+pub mod request;
+pub mod run;
+pub mod runs;
+pub mod state;
+
+mod clock;

@@ -1,0 +1,105 @@
+//! Cleans up after owners that died: at the start of every run, and by `cofferdam gc`.
+//!
+//! Only runs that are marked as going on are looked at, and of those only the ones whose owner is gone:
+//! same pid, same start time, same boot. Nothing else is touched.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use cofferdam_core::backend::Backend;
+use cofferdam_core::event::{EventKind, Status};
+use cofferdam_core::id::RunId;
+use cofferdam_core::outcome::{Outcome, OutcomeClass};
+use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
+use cofferdam_core::redact::Redactor;
+use cofferdam_native::descendants;
+use serde::Serialize;
+
+use crate::backend::local::MARKER;
+use crate::clock;
+use crate::runs::{Scribe, Store, is_alive};
+use crate::state::{StateDir, StateError};
+
+/// How long killed processes may take to go.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What was found and done about one run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Reconciled {
+    pub run: RunId,
+    /// What was removed: processes, and what backends keep outside the run's directory.
+    pub removed: Vec<String>,
+    /// What would not go. The run stays marked, and the next clean-up tries again.
+    pub left: Vec<String>,
+}
+
+/// Ends what dead owners left behind and closes their records.
+pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
+    let store = Store::new(state);
+    let mut done = Vec::new();
+    for run in store.active()? {
+        match store.record(run) {
+            Ok(record) if is_alive(&record.owner) => continue,
+            Ok(_) => {}
+            // Its owner is between the mark and the record.
+            Err(_) if !is_stale(run) => continue,
+            // Its owner died there: nothing was started.
+            Err(StateError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                store.retire(run)?;
+                continue;
+            }
+            // One bad record must not keep everything else from running.
+            Err(error) => {
+                done.push(Reconciled { run, removed: Vec::new(), left: vec![error.to_string()] });
+                continue;
+            }
+        }
+        // The owner is gone and changes nothing any more; what it did before it went is read now.
+        let Some(_claim) = store.claim(run)? else { continue };
+        let mut record = store.record(run)?;
+        let redactor = Redactor::default();
+        let workspace = record.workspace.clone();
+        let mut scribe = Scribe::new(state, run, workspace, actor.to_owned(), redactor);
+        let (removed, left) = clean(run, record.backend);
+        for name in &removed {
+            let kind = name.split(' ').next().unwrap_or_default().to_owned();
+            scribe.event(EventKind::OrphanRemoved { kind, name: name.clone() })?;
+        }
+        let receipt =
+            if left.is_empty() { CleanupReceipt::Terminated } else { CleanupReceipt::Unconfirmed };
+        if record.outcome.is_none() {
+            let message = "the process that ran it died before it ended";
+            record.outcome = Some(Outcome::ended(OutcomeClass::SandboxFailure, None, message));
+            record.finished_at = Some(clock::now());
+            let status = "sandbox_failure".to_owned();
+            let state = Status { status, message: Some(message.to_owned()), ..Status::default() };
+            scribe.event(EventKind::Failed { state })?;
+        }
+        scribe.event(EventKind::Cleanup { receipt, left: left.clone() })?;
+        record.cleanup = Some(Cleanup { receipt, left: left.clone() });
+        scribe.record(record)?;
+        if left.is_empty() {
+            store.retire(run)?;
+        }
+        done.push(Reconciled { run, removed, left });
+    }
+    Ok(done)
+}
+
+/// Old enough that no live process can still be about to write the record.
+fn is_stale(run: RunId) -> bool {
+    clock::now().unix_millis().saturating_sub(run.unix_millis()) > 60_000
+}
+
+fn clean(run: RunId, backend: Option<Backend>) -> (Vec<String>, Vec<String>) {
+    let Some(backend @ (Backend::Local | Backend::Native)) = backend else {
+        return (Vec::new(), Vec::new());
+    };
+    let (ended, left) = descendants::end_marked(&format!("{MARKER}={run}"), PATIENCE);
+    let name = |pid: u32| format!("process {pid}");
+    let mut left: Vec<String> = left.into_iter().map(name).collect();
+    if backend == Backend::Native {
+        left.extend(cofferdam_native::sweep(&run.to_string()));
+    }
+    (ended.into_iter().map(name).collect(), left)
+}

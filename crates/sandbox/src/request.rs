@@ -1,0 +1,183 @@
+//! From settings and a command to a `SandboxSpec` and a `Policy`.
+//!
+//! Flags, files, API and MCP come through here. Host paths are looked up once, now; what they were is
+//! in the spec, and backends check again, by descriptor, that they still are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::backend::{BackendChoice, Fallback};
+use cofferdam_core::config::{Key, Settings};
+use cofferdam_core::env::{EnvName, EnvValue, Secret};
+use cofferdam_core::mount::Mount;
+use cofferdam_core::paths::{Arg, ExactPath};
+use cofferdam_core::policy::forbidden::Places;
+use cofferdam_core::policy::{Ceiling, Exception, Forbidden, MountPolicy, Policy};
+use cofferdam_core::refusal::{Refusal, Rule};
+use cofferdam_core::spec::{Limits, SandboxSpec, Terminal};
+
+use crate::host::{look_up, toolchains};
+
+/// A command, and what is known about who asks and where.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    pub command: Vec<Arg>,
+    pub workspace: PathBuf,
+    pub workdir: Option<ExactPath>,
+    pub terminal: Terminal,
+    pub role: Option<String>,
+    /// Settings that somebody wrote down.
+    pub explicit: BTreeSet<Key>,
+    /// Host variables that describe the place: `PATH`, `LANG`, …
+    pub host_env: BTreeMap<EnvName, String>,
+    /// Values of the host variables that are passed through by name, where they are set.
+    pub passed: BTreeMap<EnvName, String>,
+    pub places: Places,
+}
+
+/// A request as the planner takes it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub spec: SandboxSpec,
+    pub policy: Policy,
+}
+
+/// Looks everything up and puts it together.
+pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
+    let sandbox = &settings.sandbox;
+    let policy = policy(settings, &ask)?;
+    let workspace = look_up(&ask.workspace).map_err(|error| Refusal {
+        rule: Rule::WorkspaceAllowed,
+        field: "workspace".to_owned(),
+        message: format!("{error}: {}", error.source),
+        remedy: "name a directory that exists with --workspace".to_owned(),
+    })?;
+    if workspace.kind != cofferdam_core::mount::HostKind::Directory {
+        return Err(Refusal {
+            rule: Rule::WorkspaceAllowed,
+            field: "workspace".to_owned(),
+            message: format!("{} is not a directory", ask.workspace.display()),
+            remedy: "name a directory with --workspace".to_owned(),
+        });
+    }
+    let mut explicit = ask.explicit;
+    let backend = if sandbox.enabled {
+        sandbox.backend
+    } else {
+        // The host owner chose to run without a sandbox; that covers what the same file asks of one.
+        explicit.clear();
+        BackendChoice::Local
+    };
+    let toolchains = match ask.host_env.iter().find(|(name, _)| name.as_str() == "PATH") {
+        Some((_, path)) => toolchains(path, &ask.places.home, &policy.mounts.forbidden),
+        None => Vec::new(),
+    };
+    let mut host_env = ask.host_env;
+    for (name, value) in toolchains.iter().flat_map(|t| &t.env) {
+        if let (Ok(name), Some(value)) = (name.parse(), value.to_str()) {
+            host_env.insert(name, value.to_owned());
+        }
+    }
+    let spec = SandboxSpec {
+        command: ask.command,
+        mounts: mounts(settings, &workspace.real)?,
+        workspace,
+        workdir: ask.workdir,
+        backend,
+        fallback: if sandbox.fallback_to_direct { Fallback::ToDirect } else { Fallback::Refuse },
+        image: sandbox.image.clone(),
+        mode: sandbox.mode,
+        network: sandbox.network,
+        allow_hosts: sandbox.allow_hosts.clone(),
+        limits: Limits {
+            memory: sandbox.memory_limit,
+            cpus: sandbox.cpu_limit,
+            pids: sandbox.pids_limit,
+            timeout: sandbox.timeout,
+            idle_timeout: sandbox.idle_timeout,
+            stop_grace: sandbox.stop_grace,
+            output: sandbox.output_limit,
+        },
+        readonly_root: sandbox.readonly_root,
+        tmpfs: sandbox.tmpfs.clone(),
+        blocked: sandbox.blocked.clone(),
+        env: env(settings, ask.passed),
+        host_env,
+        toolchains: toolchains.into_iter().flat_map(|t| t.paths).collect(),
+        seccomp: sandbox.seccomp.clone(),
+        runtime: sandbox.runtime.clone(),
+        terminal: ask.terminal,
+        relax: sandbox.relax.clone(),
+        role: ask.role,
+        explicit,
+    };
+    Ok(Request { spec, policy })
+}
+
+fn env(settings: &Settings, passed: BTreeMap<EnvName, String>) -> BTreeMap<EnvName, EnvValue> {
+    let passed =
+        passed.into_iter().map(|(name, value)| (name, EnvValue::Passed(Secret::new(value))));
+    let mut env: BTreeMap<EnvName, EnvValue> = passed.collect();
+    for (name, value) in &settings.sandbox.env {
+        env.insert(name.clone(), EnvValue::literal(name, value));
+    }
+    env
+}
+
+fn mounts(settings: &Settings, workspace: &Path) -> Result<Vec<Mount>, Refusal> {
+    let mounts = settings.sandbox.mounts.iter().map(|request| {
+        let source = workspace.join(&request.source);
+        let source = look_up(&source).map_err(|error| Refusal {
+            rule: Rule::MountSource,
+            field: "sandbox.mounts".to_owned(),
+            message: format!("{error}: {}", error.source),
+            remedy: "a mount source must exist; make it, or leave the mount out".to_owned(),
+        })?;
+        Ok(Mount { source, target: request.target.clone(), access: request.access })
+    });
+    mounts.collect()
+}
+
+fn policy(settings: &Settings, ask: &Ask) -> Result<Policy, Refusal> {
+    let policy = &settings.policy;
+    // Policy is written by name but holds for the place: links are followed here as in the request.
+    let real = |path: &Path| {
+        let full = ask.workspace.join(path);
+        std::fs::canonicalize(&full).unwrap_or(full)
+    };
+    let allowed = std::iter::once(&policy.root).chain(&policy.allowed_paths);
+    let roles = policy.roles.iter().map(|(name, role)| {
+        let ceiling = Ceiling {
+            memory: role.memory_limit,
+            cpus: role.cpu_limit,
+            pids: role.pids_limit,
+            timeout: role.timeout,
+            network: role.network,
+            mode: role.mode,
+            allowed_paths: role
+                .allowed_paths
+                .as_ref()
+                .map(|paths| paths.iter().map(|path| real(path)).collect()),
+        };
+        (name.clone(), ceiling)
+    });
+    Ok(Policy {
+        mounts: MountPolicy {
+            allowed: allowed.map(|path| real(path)).collect(),
+            exceptions: policy
+                .exceptions
+                .iter()
+                .map(|e| Exception {
+                    path: real(&e.path),
+                    access: e.access,
+                    reason: e.reason.clone(),
+                })
+                .collect(),
+            forbidden: Forbidden::new(&ask.places),
+        },
+        network: policy.network,
+        env: policy.env.clone(),
+        relax: policy.relax.clone(),
+        roles: roles.collect(),
+    })
+}

@@ -1,0 +1,254 @@
+//! The path of one run: plan, start, watch, end, record.
+//!
+//! [`prepare`] has no effect on the host and is what `--dry-run` shows; [`perform`] carries it out;
+//! [`reject`] writes down what was refused.
+
+mod watcher;
+
+use std::path::Path;
+
+use cofferdam_core::backend::{Backend, Selection, select};
+use cofferdam_core::event::{EventKind, Status};
+use cofferdam_core::id::RunId;
+use cofferdam_core::outcome::{Outcome, OutcomeClass};
+use cofferdam_core::paths::{Arg, ExactPath};
+use cofferdam_core::plan::{Plan, plan};
+use cofferdam_core::receipt::{Cleanup, CleanupReceipt, Held, Holding};
+use cofferdam_core::record::{Output, RECORD_VERSION, Record};
+use cofferdam_core::redact::Redactor;
+use cofferdam_core::refusal::Refusal;
+use cofferdam_core::spec::SandboxSpec;
+use cofferdam_native::signals::Signals;
+
+use crate::backend::{self, Finish, Stage, Streams};
+use crate::clock;
+use crate::request::Request;
+use crate::runs::{Scribe, Store, current_owner};
+use crate::state::{StateDir, StateError};
+use watcher::{Seen, Watcher};
+
+/// A run that may be started: everything is decided.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    pub selection: Selection,
+    pub plan: Plan,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error("cannot take over signals")]
+    Signals { source: cofferdam_native::SysError },
+}
+
+/// Decides what would be done, without doing any of it. `state` is where runs are kept, which need not
+/// exist yet.
+pub fn prepare(request: &Request, state: &Path) -> Result<Prepared, Refusal> {
+    let Request { spec, policy } = request;
+    let offers = backend::offers(spec.backend, state);
+    let (selection, caps) = select(spec.backend, spec.fallback, offers)?;
+    let plan = plan(spec, policy, &caps)?;
+    Ok(Prepared { selection, plan })
+}
+
+/// Hides the values of the plan's secrets.
+fn redactor(plan: &Plan) -> Redactor {
+    Redactor::new(plan.env.values().filter_map(|value| value.secret()))
+}
+
+/// What is known of a run that was refused; how much depends on how early that was.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt<'a> {
+    pub command: &'a [Arg],
+    pub workspace: &'a ExactPath,
+    pub spec: Option<&'a SandboxSpec>,
+}
+
+/// Writes down that a run was refused. The record has no plan, because there is none.
+pub fn reject(
+    state: &StateDir,
+    actor: &str,
+    attempt: Attempt<'_>,
+    refusal: &Refusal,
+) -> Result<Record, RunError> {
+    let run = clock::new_run_id(clock::now())?;
+    let secrets = attempt.spec.into_iter().flat_map(|s| s.env.values()).filter_map(|v| v.secret());
+    let redactor = Redactor::new(secrets);
+    let mut scribe = Scribe::new(state, run, attempt.workspace.clone(), actor.to_owned(), redactor);
+    let store = Store::new(state);
+    store.create(run)?;
+    scribe.event(EventKind::Rejected {
+        rule: refusal.rule,
+        field: refusal.field.clone(),
+        message: refusal.message.clone(),
+    })?;
+    let mut record = blank(run, attempt.command, attempt.workspace, actor);
+    record.outcome = Some(Outcome::ended(OutcomeClass::Refused, None, refusal.to_string()));
+    record.finished_at = Some(clock::now());
+    record.cleanup = Some(Cleanup::terminated());
+    let record = scribe.record(record)?;
+    store.retire(run)?;
+    Ok(record)
+}
+
+/// Carries a plan out and returns its record.
+pub fn perform(
+    state: &StateDir,
+    actor: &str,
+    prepared: &Prepared,
+    streams: Streams<'_>,
+) -> Result<Record, RunError> {
+    let Prepared { selection, plan } = prepared;
+    // From here on a signal is passed on to the command, not fatal to us.
+    let signals = Signals::take().map_err(|source| RunError::Signals { source })?;
+    let started_at = clock::now();
+    let run = clock::new_run_id(started_at)?;
+    let store = Store::new(state);
+    let workspace = &plan.workspace.source.real;
+    let mut scribe = Scribe::new(state, run, workspace.clone(), actor.to_owned(), redactor(plan));
+    store.create(run)?;
+    let mut record = blank(run, &plan.command, workspace, actor);
+    record.started_at = started_at;
+    record.backend = Some(plan.backend);
+    record.plan = Some(plan.clone());
+    scribe.write("plan.json", plan)?;
+    // Whole or not at all: others look at it while we run.
+    scribe.record(record.clone())?;
+    scribe.events(decisions(selection, plan))?;
+
+    let id = run.to_string();
+    let dir = store.dir(run);
+    let stage = Stage { run: &id, dir: &dir, streams, signals: &signals };
+    let mut watcher = Watcher::open(&mut scribe, plan, &dir)?;
+    let finish = match plan.backend {
+        Backend::Local => backend::local::run(plan, &stage, &mut watcher),
+        Backend::Native => backend::native::run(plan, &stage, &mut watcher),
+        Backend::Docker | Backend::Podman => {
+            unreachable!("a backend that is not usable is never selected")
+        }
+    };
+    let seen = watcher.finish()?;
+    let record = conclude(&mut scribe, record, finish, seen)?;
+    if record.cleanup.as_ref().is_some_and(|c| c.receipt == CleanupReceipt::Terminated) {
+        store.retire(run)?;
+    }
+    Ok(record)
+}
+
+/// The events that say what was decided.
+fn decisions(selection: &Selection, plan: &Plan) -> Vec<EventKind> {
+    let reasons: Vec<String> = selection
+        .passed_over
+        .iter()
+        .map(|passed| format!("{}: {}", passed.backend, passed.reason))
+        .collect();
+    let asked = selection.asked.name().to_owned();
+    let mut events = vec![EventKind::ModeSelected {
+        asked: asked.clone(),
+        backend: selection.chosen,
+        passed_over: reasons.clone(),
+    }];
+    if selection.fell_back {
+        events.push(EventKind::FallbackToDirect { asked, reasons });
+    } else if !selection.chosen.confines() {
+        events.push(EventKind::OverrideUsed {
+            name: "sandbox.backend".to_owned(),
+            reason: "the host owner asked for the bare host".to_owned(),
+        });
+    }
+    let relaxed = plan.relaxed.iter().filter(|_| plan.backend.confines());
+    events.extend(relaxed.map(|relaxed| EventKind::OverrideUsed {
+        name: relaxed.guarantee.to_string(),
+        reason: relaxed.reason.clone(),
+    }));
+    events.extend(plan.overrides.iter().map(|used| EventKind::OverrideUsed {
+        name: used.name.clone(),
+        reason: used.reason.clone(),
+    }));
+    events
+}
+
+/// The events and the record of the end.
+fn conclude(
+    scribe: &mut Scribe,
+    mut record: Record,
+    finish: Finish,
+    seen: Seen,
+) -> Result<Record, StateError> {
+    let Finish { outcome, usage, cleanup } = finish;
+    let mut events = Vec::new();
+    let output = &seen.output;
+    for (stream, total_bytes, kept) in [
+        ("stdout", output.stdout_bytes, &output.stdout),
+        ("stderr", output.stderr_bytes, &output.stderr),
+    ] {
+        if kept.dropped > 0 {
+            let (stream, kept_bytes) = (stream.to_owned(), kept.head + kept.tail);
+            events.push(EventKind::OutputTruncated { stream, total_bytes, kept_bytes });
+        }
+    }
+    if outcome.class == OutcomeClass::Oom {
+        let limit = record.plan.as_ref().map(|plan| plan.limits.memory.to_string());
+        events.push(EventKind::Oom { memory_limit: limit.unwrap_or_default() });
+    }
+    let state = Status {
+        container_id: seen.container_id,
+        status: class_name(outcome.class),
+        message: outcome.message.clone(),
+        exit_code: outcome.exit_code,
+    };
+    events.push(if outcome.class == OutcomeClass::SandboxFailure {
+        EventKind::Failed { state }
+    } else {
+        EventKind::Stopped { state, signal: outcome.signal }
+    });
+    let (receipt, left) = (cleanup.receipt, cleanup.left.clone());
+    events.push(EventKind::Cleanup { receipt, left });
+    scribe.events(events)?;
+    record.outcome = Some(outcome);
+    record.usage = usage;
+    record.effective = seen.effective;
+    record.receipt = seen.receipt;
+    record.receipt.extend(record.plan.iter().flat_map(relaxed).collect::<Vec<_>>());
+    record.output = seen.output;
+    record.cleanup = Some(cleanup);
+    record.finished_at = Some(clock::now());
+    scribe.record(record)
+}
+
+fn class_name(class: OutcomeClass) -> String {
+    serde_json::to_value(class).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn relaxed(plan: &Plan) -> impl Iterator<Item = Holding> + '_ {
+    plan.relaxed.iter().map(|relaxed| Holding {
+        guarantee: relaxed.guarantee,
+        mechanism: relaxed.reason.clone(),
+        state: Held::Relaxed,
+        read_back: None,
+    })
+}
+
+fn blank(run: RunId, command: &[Arg], workspace: &ExactPath, actor: &str) -> Record {
+    Record {
+        version: RECORD_VERSION,
+        run,
+        command: command.to_vec(),
+        workspace: workspace.clone(),
+        actor: actor.to_owned(),
+        backend: None,
+        outcome: None,
+        plan: None,
+        effective: serde_json::Map::new(),
+        receipt: Vec::new(),
+        usage: None,
+        output: Output::default(),
+        changes: None,
+        started_at: clock::now(),
+        finished_at: None,
+        cleanup: None,
+        owner: current_owner(),
+        anchor: None,
+    }
+}

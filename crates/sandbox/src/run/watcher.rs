@@ -1,0 +1,116 @@
+//! Sees a run happen: keeps its output and writes its events.
+
+use std::path::Path;
+
+use cofferdam_core::event::{EventKind, Status};
+use cofferdam_core::inert::Inert;
+use cofferdam_core::plan::Plan;
+use cofferdam_core::quantity::Span;
+use cofferdam_core::receipt::Holding;
+use cofferdam_core::record::Output;
+use cofferdam_native::supervise::{Notice, StreamName, Watch};
+use serde_json::{Map, Value};
+
+use crate::backend::{Observer, Standing};
+use crate::runs::{OutputKeeper, Scribe};
+use crate::state::StateError;
+
+/// What was seen by the end.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) container_id: Option<String>,
+    pub(super) effective: Map<String, Value>,
+    pub(super) receipt: Vec<Holding>,
+    pub(super) output: Output,
+}
+
+pub(super) struct Watcher<'a> {
+    scribe: &'a mut Scribe,
+    plan: &'a Plan,
+    stdout: OutputKeeper,
+    stderr: OutputKeeper,
+    seen: Seen,
+    /// The first event that could not be written; reported when the run is over, for a run is not
+    /// killed because its log is full.
+    trouble: Option<StateError>,
+}
+
+impl<'a> Watcher<'a> {
+    pub(super) fn open(
+        scribe: &'a mut Scribe,
+        plan: &'a Plan,
+        dir: &Path,
+    ) -> Result<Self, StateError> {
+        let keeper = |name: &str| {
+            let path = dir.join(name);
+            OutputKeeper::new(path.clone(), plan.limits.output, scribe.redactor())
+                .map_err(StateError::io("create", &path))
+        };
+        let (stdout, stderr) = (keeper("stdout")?, keeper("stderr")?);
+        Ok(Self { scribe, plan, stdout, stderr, seen: Seen::default(), trouble: None })
+    }
+
+    fn event(&mut self, kind: EventKind) {
+        if let Err(error) = self.scribe.event(kind)
+            && self.trouble.is_none()
+        {
+            self.trouble = Some(error);
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<Seen, StateError> {
+        let Self { stdout, stderr, mut seen, trouble, .. } = self;
+        let (stdout_bytes, stdout, _) = stdout.finish();
+        let (stderr_bytes, stderr, _) = stderr.finish();
+        let truncated = stdout.dropped > 0 || stderr.dropped > 0;
+        seen.output = Output { stdout_bytes, stderr_bytes, truncated, stdout, stderr };
+        match trouble {
+            None => Ok(seen),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+impl Watch for Watcher<'_> {
+    fn output(&mut self, stream: StreamName, bytes: &[u8]) {
+        match stream {
+            StreamName::Stdout => self.stdout.take(bytes),
+            StreamName::Stderr => self.stderr.take(bytes),
+        }
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        let event = match notice {
+            Notice::TimedOut { limit, idle } => {
+                let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+                EventKind::Timeout { limit: Span { millis }.to_string(), idle: *idle }
+            }
+            Notice::Stopping { reason, signal } => {
+                EventKind::Stopping { reason: (*reason).to_owned(), signal: *signal }
+            }
+        };
+        self.event(event);
+    }
+}
+
+impl Observer for Watcher<'_> {
+    fn standing(&mut self, standing: Standing) {
+        let event = EventKind::Started {
+            state: Status {
+                container_id: standing.container_id.clone(),
+                status: "running".to_owned(),
+                message: None,
+                exit_code: None,
+            },
+            backend: self.plan.backend,
+            command: self.plan.command.iter().map(|arg| Inert::os(&arg.0).to_string()).collect(),
+            effective: standing.effective.clone(),
+            image_digest: None,
+            env: self.plan.env.keys().map(ToString::to_string).collect(),
+        };
+        self.event(event);
+        self.seen.container_id = standing.container_id;
+        self.seen.effective = standing.effective;
+        self.seen.receipt = standing.receipt;
+    }
+}

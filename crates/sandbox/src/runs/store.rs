@@ -1,0 +1,175 @@
+//! Makes, finds and lists runs.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::chain::Known;
+use cofferdam_core::id::RunId;
+use cofferdam_core::inert;
+use cofferdam_core::record::{RECORD_VERSION, Record};
+use serde_json::Value;
+
+use crate::state::{StateDir, StateError, make_private_dir, private_file, write_atomically};
+
+#[derive(Debug, Clone)]
+pub struct Store {
+    state: StateDir,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    #[error("there is no run {0:?}")]
+    Unknown(String),
+    #[error("there is no run in {} yet", .0.display())]
+    NoneHere(PathBuf),
+    #[error("{text:?} could be any of {}", candidates.join(", "))]
+    Ambiguous { text: String, candidates: Vec<String> },
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+impl Store {
+    pub fn new(state: &StateDir) -> Self {
+        Self { state: state.clone() }
+    }
+
+    pub fn dir(&self, run: RunId) -> PathBuf {
+        self.state.runs().join(run.to_string())
+    }
+
+    /// Makes the directory of a new run and marks it as going on.
+    pub(crate) fn create(&self, run: RunId) -> Result<(), StateError> {
+        let marker = self.marker(run);
+        private_file()
+            .write(true)
+            .create_new(true)
+            .open(&marker)
+            .map_err(StateError::io("create", &marker))?;
+        make_private_dir(&self.dir(run))
+    }
+
+    /// Takes the mark away: nothing of the run is left to clean up.
+    pub(crate) fn retire(&self, run: RunId) -> Result<(), StateError> {
+        let marker = self.marker(run);
+        match fs::remove_file(&marker) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StateError::io("remove", &marker)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn marker(&self, run: RunId) -> PathBuf {
+        self.state.active().join(run.to_string())
+    }
+
+    /// Opens the mark of a run that seems to be left behind, for one process at a time. `None` where
+    /// another cleans up already, or its owner retired it after all.
+    pub(crate) fn claim(&self, run: RunId) -> Result<Option<File>, StateError> {
+        let path = self.marker(run);
+        let marker = match File::open(&path) {
+            Ok(marker) => marker,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StateError::io("open", &path)(error)),
+        };
+        match marker.try_lock() {
+            // Whoever held the lock before us may have removed the file.
+            Ok(()) => Ok(path.exists().then_some(marker)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(StateError::io("lock", &path)(error)),
+        }
+    }
+
+    /// Runs that have not been retired: going on, or left behind by an owner that died.
+    pub(crate) fn active(&self) -> Result<Vec<RunId>, StateError> {
+        ids(&self.state.active())
+    }
+
+    /// Replaces a file of a run whole.
+    pub(crate) fn replace(&self, run: RunId, file: &str, value: &Value) -> Result<(), StateError> {
+        write_atomically(&self.dir(run).join(file), as_text(value).as_bytes())
+    }
+
+    /// Writes a file of a run for the first time.
+    pub(crate) fn write_new(
+        &self,
+        run: RunId,
+        file: &str,
+        value: &Value,
+    ) -> Result<(), StateError> {
+        let path = self.dir(run).join(file);
+        let written = private_file()
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(as_text(value).as_bytes()));
+        written.map_err(StateError::io("write", &path))
+    }
+
+    pub fn record(&self, run: RunId) -> Result<Record, StateError> {
+        let path = self.dir(run).join("record.json");
+        let bytes = fs::read(&path).map_err(StateError::io("read", &path))?;
+        let unreadable = |source| StateError::Unreadable { path: path.clone(), source };
+        let value: Value = serde_json::from_slice(&bytes).map_err(unreadable)?;
+        if value["version"].as_u64().is_some_and(|v| v > u64::from(RECORD_VERSION)) {
+            return Err(StateError::NewerFormat { path, found: value["version"].to_string() });
+        }
+        serde_json::from_value(value).map_err(unreadable)
+    }
+
+    /// All runs, newest first. Ids sort by time, so no record has to be read for that.
+    pub fn ids(&self) -> Result<Vec<RunId>, StateError> {
+        let mut ids = ids(&self.state.runs())?;
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(ids)
+    }
+
+    /// The run that a person means: a whole id, the end of one, or `last` for the newest in the
+    /// workspace that `here` is in.
+    pub fn find(&self, text: &str, here: &Path) -> Result<RunId, FindError> {
+        let all = self.ids()?;
+        if text == "last" {
+            return self.last(&all, here).ok_or_else(|| FindError::NoneHere(here.to_owned()));
+        }
+        let candidates: Vec<RunId> = all.into_iter().filter(|id| id.answers_to(text)).collect();
+        match candidates.as_slice() {
+            [] => Err(FindError::Unknown(text.to_owned())),
+            [one] => Ok(*one),
+            many => Err(FindError::Ambiguous {
+                text: text.to_owned(),
+                candidates: many.iter().map(ToString::to_string).collect(),
+            }),
+        }
+    }
+
+    fn last(&self, newest_first: &[RunId], here: &Path) -> Option<RunId> {
+        let in_workspace =
+            |id: &&RunId| self.record(**id).is_ok_and(|record| here.starts_with(&record.workspace));
+        newest_first.iter().find(in_workspace).copied()
+    }
+
+    /// The latest event of each finished run: a log that lacks one was cut.
+    pub(crate) fn anchors(&self) -> Result<Vec<Known>, StateError> {
+        let anchor = |id: RunId| {
+            // A record that cannot be read is shown as such by `runs`; it proves nothing here.
+            let anchor = self.record(id).ok()?.anchor?;
+            Some(Known { anchor, from: format!("the record of run {id}") })
+        };
+        Ok(self.ids()?.into_iter().filter_map(anchor).collect())
+    }
+}
+
+fn as_text(value: &Value) -> String {
+    inert::json(&format!("{value:#}\n"))
+}
+
+fn ids(dir: &Path) -> Result<Vec<RunId>, StateError> {
+    let entries = fs::read_dir(dir).map_err(StateError::io("read", dir))?;
+    let mut ids = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(StateError::io("read", dir))?.file_name();
+        ids.extend(name.to_str().and_then(|name| name.parse::<RunId>().ok()));
+    }
+    Ok(ids)
+}

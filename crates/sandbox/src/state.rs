@@ -1,0 +1,136 @@
+//! The state directory: where runs, the audit log and trust decisions are kept.
+//!
+//! Compatibility: `format` holds the version of the layout. A newer one is refused, not guessed at.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Version of the directory layout.
+const FORMAT: u32 = 1;
+
+/// An opened state directory, private to its owner.
+#[derive(Debug, Clone)]
+pub struct StateDir {
+    root: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    #[error("cannot {action} {}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("{} has format {found}, and this version knows only {FORMAT}", path.display())]
+    NewerFormat { path: PathBuf, found: String },
+    #[error("{} is not a record of this program", path.display())]
+    Unreadable { path: PathBuf, source: serde_json::Error },
+    #[error("the system gives no random numbers")]
+    Random { source: getrandom::Error },
+}
+
+impl StateError {
+    pub(crate) fn io<'a>(
+        action: &'static str,
+        path: &'a Path,
+    ) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::Io { action, path: path.to_owned(), source }
+    }
+}
+
+impl StateDir {
+    /// Opens the directory, and makes it on first use.
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self, StateError> {
+        let state = Self { root: root.into() };
+        let format = state.root.join("format");
+        match fs::read_to_string(&format) {
+            Ok(text) if text.trim() == FORMAT.to_string() => Ok(state),
+            Ok(text) => {
+                Err(StateError::NewerFormat { path: state.root, found: text.trim().to_owned() })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                for dir in [&state.root, &state.runs(), &state.active()] {
+                    make_private_dir(dir)?;
+                }
+                write_atomically(&format, format!("{FORMAT}\n").as_bytes())?;
+                Ok(state)
+            }
+            Err(error) => Err(StateError::io("read", &format)(error)),
+        }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// One empty file for each run that has not ended: what a crash leaves behind is found here.
+    pub(crate) fn active(&self) -> PathBuf {
+        self.root.join("active")
+    }
+
+    pub fn audit_log(&self) -> PathBuf {
+        self.root.join("audit.jsonl")
+    }
+
+    pub(crate) fn audit_head(&self) -> PathBuf {
+        self.root.join("audit.head")
+    }
+}
+
+pub(crate) fn make_private_dir(path: &Path) -> Result<(), StateError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(StateError::io("create the directory", path))
+}
+
+/// A file of ours: readable by its owner only.
+pub(crate) fn private_file() -> OpenOptions {
+    let mut options = File::options();
+    options.mode(0o600);
+    options
+}
+
+/// Replaces a file so that a reader sees the old or the new one, never half of it.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StateError> {
+    // The pid keeps two processes that write the same file from writing the same temporary one.
+    let temporary = path.with_extension(format!("tmp-{}", std::process::id()));
+    let written = (|| {
+        let mut file = private_file().write(true).create(true).truncate(true).open(&temporary)?;
+        file.write_all(bytes)?;
+        fs::rename(&temporary, path)
+    })();
+    written.map_err(|source| {
+        // Best effort: the error that matters is the first one.
+        fs::remove_file(&temporary).ok();
+        StateError::Io { action: "write", path: path.to_owned(), source }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn is_made_once_and_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("a/state");
+        StateDir::open(&root).unwrap();
+        StateDir::open(&root).unwrap();
+        assert_eq!(fs::metadata(&root).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_newer_layout_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("format"), "2\n").unwrap();
+        let error = StateDir::open(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("format 2"), "{error}");
+    }
+}
