@@ -1,0 +1,13 @@
+//! One file a command: its arguments and what it does.
+
+pub(crate) mod audit;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod events;
+pub(crate) mod gc;
+pub(crate) mod logs;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod show;
+pub(crate) mod trust;

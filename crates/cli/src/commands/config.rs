@@ -1,0 +1,225 @@
+//! `cofferdam config`: what holds and why, what is wrong with a file, and what there is to set.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::config::{
+    FileLayer, Key, Layers, Resolved, Trust, nearest, parse_file, reference, resolve, schema,
+};
+use cofferdam_core::inert::Inert;
+use serde_json::{Map, Value as Json, json as object};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::json;
+use crate::settings::project::ProjectFile;
+use crate::settings::{self, load};
+
+/// Show, check and describe the configuration.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cofferdam config show --origin            every setting, and where it comes from
+  cofferdam config show sandbox.timeout     one value, for a script
+  cofferdam config check                    are the host file and the project file right?
+  cofferdam config schema > schema.json     for an editor")]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ConfigCommand {
+    /// The settings that hold here.
+    Show(ShowArgs),
+    /// Whether files are right; every error with its line.
+    Check(CheckArgs),
+    /// JSON Schema of the configuration file.
+    Schema,
+    /// Every key, as a Markdown page.
+    Reference,
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// Where each value comes from: file and line, variable, flag or default.
+    #[arg(long)]
+    origin: bool,
+    #[arg(long)]
+    json: bool,
+    /// Directory whose settings to show.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    workspace: PathBuf,
+    /// One key, such as sandbox.timeout, or a section, such as sandbox.
+    key: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct CheckArgs {
+    #[arg(long)]
+    json: bool,
+    /// Files to check. None: the host file and the project file, as far as they exist.
+    files: Vec<PathBuf>,
+}
+
+pub(crate) fn run(
+    args: &ConfigArgs,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    match &args.command {
+        ConfigCommand::Show(args) => show(args, context, out),
+        ConfigCommand::Check(args) => check(args, context, out),
+        ConfigCommand::Schema => {
+            json::print(out, &schema())?;
+            Ok(Exit::Fine)
+        }
+        ConfigCommand::Reference => {
+            out.write_all(reference().as_bytes())?;
+            Ok(Exit::Fine)
+        }
+    }
+}
+
+fn show(args: &ShowArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let keys = select(args.key.as_deref())?;
+    let resolved = load(context, &context.resolve(&args.workspace), Default::default())
+        .map_err(|error| error.failure(Exit::Failed))?;
+    if args.json {
+        let shown = to_json(&resolved, &keys);
+        json::print(out, &shown)?;
+        return Ok(Exit::Fine);
+    }
+    settings::print_warnings(&resolved, &mut io::stderr().lock())?;
+    let alone = keys.len() == 1;
+    for key in keys {
+        let (value, origin) = resolved.get(key);
+        match (alone, args.origin) {
+            (true, false) => writeln!(out, "{value}")?,
+            (_, false) => writeln!(out, "{key}: {value}")?,
+            (_, true) => writeln!(out, "{key}: {value}  # {origin}")?,
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+/// All keys, the one that is named, or those of the section that is.
+fn select(name: Option<&str>) -> Result<Vec<Key>, Failure> {
+    let Some(name) = name else { return Ok(Key::ALL.to_vec()) };
+    let within = |key: &Key| {
+        key.name().strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let keys: Vec<Key> = Key::ALL.iter().copied().filter(within).collect();
+    if !keys.is_empty() {
+        return Ok(keys);
+    }
+    let failure = Failure::usage(format!("no setting is called {name:?}"));
+    Err(match nearest(name, Key::ALL.iter().map(|key| key.name())) {
+        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+        None => failure.hint("`cofferdam config show` lists them all"),
+    })
+}
+
+fn to_json(resolved: &Resolved, keys: &[Key]) -> Json {
+    let setting = |key: &Key| {
+        let (value, origin) = resolved.get(*key);
+        (key.name().to_owned(), object!({ "value": value.to_json(), "origin": origin }))
+    };
+    let settings: Map<String, Json> = keys.iter().map(setting).collect();
+    object!({ "settings": settings, "warnings": resolved.warnings() })
+}
+
+fn check(args: &CheckArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let files = if args.files.is_empty() { own_files(context)? } else { args.files.clone() };
+    let checked: Vec<Checked> = files.iter().map(|file| Checked::new(file, context)).collect();
+    if args.json {
+        let all: Vec<Json> = checked.iter().map(Checked::to_json).collect();
+        json::print(out, &all)?;
+    } else {
+        checked.iter().try_for_each(|file| file.print(out))?;
+    }
+    let right = checked.iter().all(|file| file.errors.is_empty());
+    Ok(if right { Exit::Fine } else { Exit::Failed })
+}
+
+fn own_files(context: &Context) -> Result<Vec<PathBuf>, Failure> {
+    let host = settings::host_file(context);
+    let project = ProjectFile::find(&settings::real(&context.cwd)?, &context.home)?;
+    let mut files = Vec::new();
+    // A host file that exists and cannot be read is for the check to report.
+    if host.symlink_metadata().is_ok() {
+        files.push(host);
+    }
+    files.extend(project.map(|file| file.path));
+    Ok(files)
+}
+
+/// A file and what is wrong with it.
+struct Checked {
+    path: PathBuf,
+    errors: Vec<Json>,
+    said: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Checked {
+    fn new(path: &Path, context: &Context) -> Self {
+        let mut checked = Self {
+            path: path.to_owned(),
+            errors: Vec::new(),
+            said: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let name = path.to_string_lossy();
+        let text = File::open(context.resolve(path))
+            .map_err(|error| {
+                anyhow::Error::new(error).context(format!("cannot read {}", Inert::path(path)))
+            })
+            .and_then(|file| settings::text(path, file));
+        let text = match text {
+            Ok(text) => text,
+            Err(error) => {
+                checked.said.push(format!("{error:#}"));
+                checked.errors.push(object!({ "origin": name, "message": format!("{error:#}") }));
+                return checked;
+            }
+        };
+        let is_host = context.resolve(path) == settings::host_file(context);
+        let layer = if is_host { FileLayer::Host } else { FileLayer::Project };
+        match parse_file(&text, &name, layer) {
+            Ok(_) if is_host => {}
+            Ok(project) => {
+                // Trusted and alone, so that what is left to warn of is what no trust would change.
+                let layers = Layers { project, trust: Trust::Trusted, ..Layers::default() };
+                let resolved = resolve(layers);
+                let warnings = resolved.iter().flat_map(Resolved::warnings);
+                checked.warnings = warnings.map(ToString::to_string).collect();
+            }
+            Err(errors) => {
+                checked.said = errors.iter().map(ToString::to_string).collect();
+                checked.errors = errors.iter().map(|error| object!(error)).collect();
+            }
+        }
+        checked
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        for error in &self.said {
+            writeln!(out, "error: {error}")?;
+        }
+        for warning in &self.warnings {
+            writeln!(out, "warning: {warning}")?;
+        }
+        if self.errors.is_empty() {
+            writeln!(out, "{}: fine", Inert::path(&self.path))?;
+        }
+        Ok(())
+    }
+
+    fn to_json(&self) -> Json {
+        let file = cofferdam_core::paths::ExactPath::from(self.path.clone());
+        object!({ "file": file, "errors": self.errors, "warnings": self.warnings })
+    }
+}

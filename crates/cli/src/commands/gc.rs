@@ -1,0 +1,47 @@
+//! `cofferdam gc`: removes what a run left behind when its owner died.
+
+use std::io::Write;
+
+use clap::Args;
+use cofferdam_sandbox::reconcile::reconcile;
+use cofferdam_sandbox::state::StateDir;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::json;
+
+/// Clean up after runs whose owner died.
+///
+/// Ends their processes, removes what they left outside their directory and closes their records.
+/// Touches nothing that is not Cofferdam's. Every `run` does this first, too.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam gc
+  cofferdam gc --json")]
+pub(crate) struct GcArgs {
+    /// Print what was done as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let state = StateDir::open(&context.state_dir)?;
+    let done = reconcile(&state, &context.actor)?;
+    let clean = done.iter().all(|run| run.left.is_empty());
+    if args.json {
+        json::print(out, &done)?;
+    } else if done.is_empty() {
+        writeln!(out, "nothing to clean up")?;
+    } else {
+        for run in &done {
+            let removed =
+                if run.removed.is_empty() { "nothing".to_owned() } else { run.removed.join(", ") };
+            writeln!(out, "run {}: removed {removed}", run.run.short())?;
+            for left in &run.left {
+                writeln!(out, "run {}: STILL THERE: {left}", run.run.short())?;
+            }
+        }
+    }
+    Ok(if clean { Exit::Fine } else { Exit::Failed })
+}

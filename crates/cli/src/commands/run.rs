@@ -1,0 +1,384 @@
+//! `cofferdam run`: one command in a sandbox.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use cofferdam_core::backend::Backend;
+use cofferdam_core::config::{Entries, Key, Layer, Resolved};
+use cofferdam_core::inert::Inert;
+use cofferdam_core::outcome::OutcomeClass;
+use cofferdam_core::paths::{Arg, ExactPath};
+use cofferdam_core::policy::forbidden::Places;
+use cofferdam_core::record::Record;
+use cofferdam_core::refusal::{Refusal, Rule};
+use cofferdam_core::spec::{SandboxSpec, Terminal};
+use cofferdam_sandbox::backend::Streams;
+use cofferdam_sandbox::reconcile::reconcile;
+use cofferdam_sandbox::request::{Ask, Request, assemble};
+use cofferdam_sandbox::run::{Attempt, Prepared, perform, prepare, reject};
+use cofferdam_sandbox::state::{StateDir, write_atomically};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::{Failure, refused};
+use crate::json;
+use crate::settings::{self, LoadError};
+
+/// Run a command in a sandbox.
+///
+/// The command's output passes through; Cofferdam's own words go to standard error. The exit code is
+/// the command's own, or 124 (timed out), 125 (nothing was run), 126/127 (not executable / not found),
+/// 128+n (killed by signal n).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam run -- make test
+  cofferdam run --timeout 5m --memory 4g -- cargo test
+  cofferdam run --pass-env GITHUB_TOKEN --report run.json -- ./agent.sh
+  cofferdam run --dry-run -- make test           # show the plan, run nothing")]
+pub(crate) struct RunArgs {
+    /// Where to run: auto, docker, podman, native, local (no sandbox at all).
+    #[arg(long, value_name = "BACKEND")]
+    sandbox: Option<String>,
+    /// Container image, or `host` for the host's own system tree.
+    #[arg(long)]
+    image: Option<String>,
+    /// The project directory [default: the current directory].
+    #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKSPACE")]
+    workspace: Option<PathBuf>,
+    /// What the command may do to the workspace: stage, direct, readonly.
+    #[arg(long)]
+    mode: Option<String>,
+    /// Directory to start in, below the workspace.
+    #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKDIR")]
+    workdir: Option<PathBuf>,
+    /// What it can reach: none, allow, bridge, host.
+    #[arg(long)]
+    network: Option<String>,
+    /// A host it may reach with `--network allow` (repeatable).
+    #[arg(long, value_name = "HOST[:PORT]")]
+    allow_host: Vec<String>,
+    /// Memory and swap, as in 512m or 2g.
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<String>,
+    /// Processors, as in 2 or 0.5.
+    #[arg(long, value_name = "N")]
+    cpus: Option<String>,
+    /// Processes and threads.
+    #[arg(long, value_name = "N")]
+    pids: Option<String>,
+    /// Time it may take, as in 90s or 10m.
+    #[arg(long, value_name = "SPAN")]
+    timeout: Option<String>,
+    /// Time it may go without output.
+    #[arg(long, value_name = "SPAN")]
+    idle_timeout: Option<String>,
+    /// Set a variable (repeatable).
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    /// Pass a variable of the host through; its value is never recorded (repeatable).
+    #[arg(long, value_name = "NAME")]
+    pass_env: Vec<String>,
+    /// Show a host path inside, read-only unless it ends in `:rw` (repeatable).
+    #[arg(long, value_name = "SRC:DST[:rw]")]
+    mount: Vec<String>,
+    /// Container runtime, where the engine has it: crun, runsc, kata.
+    #[arg(long, value_name = "NAME")]
+    runtime: Option<String>,
+    /// Give a guarantee up by name: limits, landlock (repeatable).
+    #[arg(long, value_name = "NAME")]
+    relax: Vec<String>,
+    /// Run under the ceiling of a role from host policy.
+    #[arg(long, value_name = "NAME", env = "COFFERDAM_ROLE")]
+    role: Option<String>,
+    /// Write the record of the run to a file, as JSON.
+    #[arg(long, value_name = "FILE", env = "COFFERDAM_REPORT")]
+    report: Option<PathBuf>,
+    /// Print the plan as JSON and run nothing.
+    #[arg(long, env = "COFFERDAM_DRY_RUN")]
+    dry_run: bool,
+    /// Print the record as JSON on standard output; the command's output is only kept.
+    #[arg(long)]
+    json: bool,
+    /// Give the command a terminal.
+    #[arg(short, long, env = "COFFERDAM_TTY")]
+    tty: bool,
+    /// Print nothing of our own but warnings and errors.
+    #[arg(short, long, env = "COFFERDAM_QUIET")]
+    quiet: bool,
+    /// The command and its arguments.
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let attempted = Attempted::new(args, context);
+    let request = match request(args, context, &attempted) {
+        Ok(request) => request,
+        Err(turned) => return turn_down(args, context, &attempted, None, turned),
+    };
+    let prepared = match prepare(&request, &context.state_dir) {
+        Ok(prepared) => prepared,
+        Err(refusal) => {
+            return turn_down(args, context, &attempted, Some(&request.spec), refusal.into());
+        }
+    };
+    if args.dry_run {
+        json::print(out, &prepared.plan)?;
+        return Ok(Exit::Fine);
+    }
+    // A report that cannot be written is better known before the command runs than after.
+    if let Some(path) = &args.report {
+        let path = context.resolve(path);
+        let open = File::options().write(true).create(true).truncate(false).open(&path);
+        open.with_context(|| format!("cannot write {}", path.display())).map_err(not_run)?;
+    }
+    warn(&prepared);
+    let state = open_state(context)?;
+    reconcile(&state, &context.actor).map_err(not_run)?;
+    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    let own = (!args.json).then(|| (stdout.as_fd(), stderr.as_fd()));
+    let streams = Streams {
+        stdin: Some(stdin.as_fd()),
+        stdout: own.map(|(stdout, _)| stdout),
+        stderr: own.map(|(_, stderr)| stderr),
+    };
+    let record = perform(&state, &context.actor, &prepared, streams).map_err(not_run)?;
+    finish(args, context, &record, out)
+}
+
+/// Who wants to run what, as far as it is known before anything was checked.
+struct Attempted {
+    command: Vec<Arg>,
+    workspace: ExactPath,
+}
+
+impl Attempted {
+    fn new(args: &RunArgs, context: &Context) -> Self {
+        let workspace = args.workspace.as_ref().map(|dir| context.resolve(dir));
+        Self {
+            command: args.command.iter().cloned().map(Arg).collect(),
+            workspace: workspace.unwrap_or_else(|| context.cwd.clone()).into(),
+        }
+    }
+}
+
+/// A request that is turned down: for the record, and for the user.
+struct Turned {
+    refusal: Refusal,
+    failure: Failure,
+}
+
+impl From<Refusal> for Turned {
+    fn from(refusal: Refusal) -> Self {
+        Self { failure: refused(&refusal), refusal }
+    }
+}
+
+impl From<LoadError> for Turned {
+    /// Wrong settings are refused like anything else, but every fault in them is shown.
+    fn from(error: LoadError) -> Self {
+        if let LoadError::Refused(refusal) = error {
+            return refusal.into();
+        }
+        let failure = error.failure(Exit::NotRun);
+        let refusal = Refusal {
+            rule: Rule::ValueForm,
+            field: "configuration".to_owned(),
+            message: failure.error.to_string(),
+            remedy: failure.hints.join("; "),
+        };
+        Self { refusal, failure }
+    }
+}
+
+fn request(args: &RunArgs, context: &Context, attempted: &Attempted) -> Result<Request, Turned> {
+    let resolved = settings::load(context, &attempted.workspace, flags(args)?)?;
+    for warning in resolved.warnings() {
+        say(&format!("warning: {warning}"));
+    }
+    let ask = ask(args, context, attempted, &resolved)?;
+    Ok(assemble(&resolved.settings(), ask)?)
+}
+
+/// The flags as entries of the topmost layer.
+fn flags(args: &RunArgs) -> Result<Entries, Refusal> {
+    let single = [
+        (Key::SandboxBackend, &args.sandbox),
+        (Key::SandboxImage, &args.image),
+        (Key::SandboxMode, &args.mode),
+        (Key::SandboxNetwork, &args.network),
+        (Key::SandboxMemoryLimit, &args.memory),
+        (Key::SandboxCpuLimit, &args.cpus),
+        (Key::SandboxPidsLimit, &args.pids),
+        (Key::SandboxTimeout, &args.timeout),
+        (Key::SandboxIdleTimeout, &args.idle_timeout),
+        (Key::SandboxRuntime, &args.runtime),
+    ];
+    let lists = [
+        (Key::SandboxAllowHosts, &args.allow_host),
+        (Key::SandboxEnv, &args.env),
+        (Key::SandboxEnvPassthrough, &args.pass_env),
+        (Key::SandboxMounts, &args.mount),
+        (Key::SandboxRelax, &args.relax),
+    ];
+    let single = single.iter().filter_map(|(key, value)| Some((*key, value.as_deref()?)));
+    let lists = lists.iter().flat_map(|(key, values)| values.iter().map(|v| (*key, v.as_str())));
+    let mut entries = Entries::default();
+    for (key, text) in single.chain(lists) {
+        let flag = key.flag().unwrap_or(key.name());
+        entries.set_text(key, text, Layer::Flag, flag).map_err(|error| Refusal {
+            rule: Rule::ValueForm,
+            field: key.name().to_owned(),
+            message: error.to_string(),
+            remedy: "see `cofferdam run --help` and `cofferdam config reference`".to_owned(),
+        })?;
+    }
+    Ok(entries)
+}
+
+fn ask(
+    args: &RunArgs,
+    context: &Context,
+    attempted: &Attempted,
+    resolved: &Resolved,
+) -> Result<Ask, Refusal> {
+    let settings = resolved.settings();
+    let mut passed = std::collections::BTreeMap::new();
+    for name in &settings.sandbox.env_passthrough {
+        // A name that is not set on the host is not set inside either.
+        let Some(value) = context.variable(name.as_str()) else { continue };
+        let value = value.to_str().ok_or_else(|| Refusal {
+            rule: Rule::ValueForm,
+            field: Key::SandboxEnvPassthrough.name().to_owned(),
+            message: format!("the value of {name} is not text"),
+            remedy: "leave it out: only UTF-8 values can be passed through".to_owned(),
+        })?;
+        passed.insert(name.clone(), value.to_owned());
+    }
+    Ok(Ask {
+        command: attempted.command.clone(),
+        workspace: attempted.workspace.0.clone(),
+        workdir: args.workdir.clone().map(ExactPath),
+        terminal: if args.tty { Terminal::Tty } else { Terminal::Streams },
+        role: args.role.clone(),
+        explicit: resolved.explicit(),
+        host_env: context.place().collect(),
+        passed,
+        places: Places {
+            home: context.home.clone(),
+            state: context.state_dir.clone(),
+            config: context.config_dir.clone(),
+        },
+    })
+}
+
+/// Refused: written down, reported, exit 125.
+fn turn_down(
+    args: &RunArgs,
+    context: &Context,
+    attempted: &Attempted,
+    spec: Option<&SandboxSpec>,
+    turned: Turned,
+) -> Result<Exit, Failure> {
+    if !args.dry_run {
+        let attempt =
+            Attempt { command: &attempted.command, workspace: &attempted.workspace, spec };
+        let state = open_state(context)?;
+        let record = reject(&state, &context.actor, attempt, &turned.refusal).map_err(not_run)?;
+        write_report(args, context, &record)?;
+    }
+    Err(turned.failure)
+}
+
+fn finish(
+    args: &RunArgs,
+    context: &Context,
+    record: &Record,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    if let Err(failure) = write_report(args, context, record) {
+        // The command has run, and its exit code is what the caller waits for.
+        say(&format!("warning: the report is missing: {:#}", failure.error));
+    }
+    if args.json {
+        json::print_line(out, record)?;
+    }
+    let Some(outcome) = &record.outcome else { return Ok(Exit::NotRun) };
+    if let Some(message) = &outcome.message {
+        say(&format!("{}: {message}", outcome_word(outcome.class)));
+    } else if !args.quiet {
+        let seconds = record.usage.as_ref().map_or(0, |usage| usage.wall_ms);
+        say(&format!(
+            "run {} {} on {} after {}.{:03} s",
+            record.run.short(),
+            outcome_word(outcome.class),
+            record.backend.map_or("nothing", Backend::name),
+            seconds / 1000,
+            seconds % 1000
+        ));
+    }
+    Ok(Exit::Command(outcome.process_exit_code()))
+}
+
+/// How an outcome is said in a sentence.
+pub(crate) fn outcome_word(class: OutcomeClass) -> &'static str {
+    match class {
+        OutcomeClass::Exited => "exited",
+        OutcomeClass::Signaled => "was killed by a signal",
+        OutcomeClass::TimedOut => "timed out",
+        OutcomeClass::Oom => "ran out of memory",
+        OutcomeClass::Canceled => "was canceled",
+        OutcomeClass::Refused => "was refused",
+        OutcomeClass::SandboxFailure => "failed in the sandbox itself",
+    }
+}
+
+fn write_report(args: &RunArgs, context: &Context, record: &Record) -> Result<(), Failure> {
+    let Some(path) = &args.report else { return Ok(()) };
+    let text = json::pretty(record)? + "\n";
+    Ok(write_atomically(&context.resolve(path), text.as_bytes())?)
+}
+
+/// Says so, loudly and whatever `--quiet` says, when there is no sandbox.
+fn warn(prepared: &Prepared) {
+    if prepared.selection.fell_back {
+        let reasons: Vec<_> = prepared
+            .selection
+            .passed_over
+            .iter()
+            .map(|p| format!("{}: {}", p.backend, p.reason))
+            .collect();
+        say(&format!(
+            "WARNING: NO SANDBOX. None is usable here ({}), and the host file says \
+             fallback_to_direct; the command runs on the bare host and can do whatever you can",
+            reasons.join("; ")
+        ));
+    } else if !prepared.plan.backend.confines() {
+        say("WARNING: NO SANDBOX. The command runs on the bare host and can do whatever you can");
+    }
+}
+
+/// Our own words: on standard error, inert, marked as ours.
+fn say(text: &str) {
+    // One write, so that lines of several processes do not mix. With standard error gone there is
+    // nobody to tell.
+    let line = format!("cofferdam: {}\n", Inert::line(text));
+    io::stderr().write_all(line.as_bytes()).ok();
+}
+
+fn open_state(context: &Context) -> Result<StateDir, Failure> {
+    StateDir::open(&context.state_dir).map_err(|error| {
+        not_run(error)
+            .hint("Cofferdam keeps its records there: make it writable, or set XDG_STATE_HOME")
+    })
+}
+
+/// A failure before or around the command: nothing was run, or nothing can be said about it.
+fn not_run(error: impl Into<anyhow::Error>) -> Failure {
+    Failure::new(Exit::NotRun, error)
+}

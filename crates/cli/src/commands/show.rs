@@ -1,0 +1,94 @@
+//! `cofferdam show`: one run, whole.
+
+use std::io::Write;
+
+use clap::Args;
+use cofferdam_core::inert::Inert;
+use cofferdam_core::receipt::Held;
+use cofferdam_core::record::Record;
+use cofferdam_sandbox::runs::Store;
+use cofferdam_sandbox::state::StateDir;
+
+use super::runs::{command_line, outcome};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::json;
+
+/// Show one run: what was asked, what was read back, how it ended.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam show                 # the newest run of this workspace
+  cofferdam show 4k2m9x7q --json")]
+pub(crate) struct ShowArgs {
+    /// The run: its id, the end of it, or `last`.
+    #[arg(default_value = "last")]
+    run: String,
+    /// Print the record as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(
+    args: &ShowArgs,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    let store = Store::new(&StateDir::open(&context.state_dir)?);
+    let record = store.record(store.find(&args.run, &context.cwd)?)?;
+    if args.json {
+        json::print(out, &record)?;
+    } else {
+        print(&record, out)?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn print(record: &Record, out: &mut dyn Write) -> std::io::Result<()> {
+    let mut line = |name: &str, value: String| writeln!(out, "{name:<11} {}", Inert::line(&value));
+    line("run", record.run.to_string())?;
+    line("command", command_line(record))?;
+    line("workspace", record.workspace.display().to_string())?;
+    line("actor", record.actor.clone())?;
+    line("backend", record.backend.map_or("none was chosen".to_owned(), |b| b.to_string()))?;
+    line("outcome", outcome(record))?;
+    if let Some(message) = record.outcome.as_ref().and_then(|o| o.message.clone()) {
+        line("message", message)?;
+    }
+    line("started", record.started_at.to_string())?;
+    if let Some(at) = record.finished_at {
+        line("finished", at.to_string())?;
+    }
+    let output = &record.output;
+    let kept = if output.truncated { " (head and tail kept)" } else { "" };
+    line("output", format!("{} + {} bytes{kept}", output.stdout_bytes, output.stderr_bytes))?;
+    if let Some(usage) = &record.usage {
+        line(
+            "usage",
+            format!(
+                "{} ms wall, {} ms user, {} ms system, {} MiB at most",
+                usage.wall_ms,
+                usage.user_ms,
+                usage.system_ms,
+                usage.max_rss_bytes >> 20
+            ),
+        )?;
+    }
+    if let Some(cleanup) = &record.cleanup {
+        let left = if cleanup.left.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", cleanup.left.join(", "))
+        };
+        line("clean-up", format!("{:?}{left}", cleanup.receipt).to_lowercase())?;
+    }
+    for holding in &record.receipt {
+        let held = match holding.state {
+            Held::Enforced => "holds",
+            Held::Relaxed => "NOT HELD",
+        };
+        let seen = holding.read_back.as_ref().map(|v| format!(" = {v}")).unwrap_or_default();
+        line(held, format!("{}: {}{seen}", holding.guarantee, holding.mechanism))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! `cofferdam trust`: says yes to a project file as it stands.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use cofferdam_core::config::{Anchor, Entries, Key, Layers, Resolved, Trust, resolve};
+use cofferdam_core::inert::Inert;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::json;
+use crate::settings::project::{self, ProjectFile};
+use crate::settings::trust::TrustStore;
+use crate::settings::{host_entries, project_entries, real};
+
+/// Let a project file loosen the built-in defaults.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+What the host file sets is not loosened by this, and keys for the host file
+alone are not honoured. Any change to the file takes the trust away.
+
+Examples:
+  cofferdam trust                 accept the project file that holds here
+  cofferdam trust --revoke        take it back
+  cofferdam trust --list --json")]
+pub(crate) struct TrustArgs {
+    /// Take the trust back.
+    #[arg(long, conflicts_with = "list")]
+    revoke: bool,
+    /// Show what is trusted.
+    #[arg(long)]
+    list: bool,
+    /// With --list: as JSON.
+    #[arg(long, requires = "list")]
+    json: bool,
+    /// Directory of the project.
+    #[arg(value_name = "DIR", default_value = ".", conflicts_with = "list")]
+    directory: PathBuf,
+}
+
+pub(crate) fn run(
+    args: &TrustArgs,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    let store = TrustStore::beneath(&context.state_dir);
+    let directory = context.resolve(&args.directory);
+    if args.list {
+        return list(args, &store, context, out);
+    }
+    // A program inside must not speak for its user. Its state directory is not the host's either; this
+    // only says so in time.
+    if context.variable("COFFERDAM_RUN").is_some() {
+        let failure = Failure::new(Exit::Failed, anyhow!("trust is given from outside a sandbox"));
+        return Err(failure.hint("run this in a terminal of the host"));
+    }
+    if args.revoke {
+        revoke(&directory, &store, out)
+    } else {
+        accept(&directory, &store, context, out)
+    }
+}
+
+fn accept(
+    directory: &Path,
+    store: &TrustStore,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    let workspace = real(directory)?;
+    let Some(file) = ProjectFile::find(&workspace, &context.home)? else {
+        let message = format!("no {} in {} or above it", project::NAME, Inert::path(&workspace));
+        return Err(Failure::new(Exit::Failed, anyhow!(message)));
+    };
+    let failed = |error: crate::settings::LoadError| error.failure(Exit::Failed);
+    let anchor = |base| Anchor { base, home: &context.home, workspace: &workspace };
+    let host = host_entries(context, &anchor(&context.config_dir)).map_err(failed)?;
+    let project = project_entries(&file, &anchor(file.directory())).map_err(failed)?;
+    describe(host, project, out)?;
+    store.accept(&file)?;
+    writeln!(out, "trusted as it stands: {}", Inert::path(&file.path))?;
+    Ok(Exit::Fine)
+}
+
+/// What trust changes, and what it does not.
+fn describe(host: Entries, project: Entries, out: &mut dyn Write) -> Result<(), Failure> {
+    let with = |trust| -> Result<Resolved, Failure> {
+        let layers =
+            Layers { host: host.clone(), project: project.clone(), trust, ..Layers::default() };
+        resolve(layers).map_err(|refusal| Failure::new(Exit::Failed, refusal))
+    };
+    let (trusted, untrusted) = (with(Trust::Trusted)?, with(Trust::Untrusted)?);
+    let loosened: Vec<&Key> =
+        Key::ALL.iter().filter(|key| trusted.get(**key).0 != untrusted.get(**key).0).collect();
+    if loosened.is_empty() {
+        writeln!(out, "nothing in it needs trust")?;
+    }
+    for key in loosened {
+        let ((new, origin), (old, _)) = (trusted.get(*key), untrusted.get(*key));
+        writeln!(out, "loosens {key}: {old} -> {new}  # {origin}")?;
+    }
+    for warning in trusted.warnings() {
+        writeln!(out, "still not honoured: {warning}")?;
+    }
+    Ok(())
+}
+
+/// The file need not be there any more: what is revoked is what was said about its path.
+fn revoke(directory: &Path, store: &TrustStore, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let workspace = real(directory)?;
+    let all = store.list()?;
+    let trusted =
+        |above: &Path| all.iter().find(|trusted| trusted.path.0 == above.join(project::NAME));
+    let Some(nearest) = workspace.ancestors().find_map(trusted) else {
+        let message = format!("nothing is trusted in {} or above it", Inert::path(&workspace));
+        let failure = Failure::new(Exit::Failed, anyhow!(message));
+        return Err(failure.hint("`cofferdam trust --list` shows what is"));
+    };
+    store.revoke(&nearest.path)?;
+    writeln!(out, "no longer trusted: {}", Inert::path(&nearest.path))?;
+    Ok(Exit::Fine)
+}
+
+fn list(
+    args: &TrustArgs,
+    store: &TrustStore,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    let all = store.list()?;
+    let mut shown = Vec::new();
+    for trusted in all {
+        let state = state(&trusted.path, &trusted.blake3, context);
+        if args.json {
+            shown.push(serde_json::json!({ "path": trusted.path, "blake3": trusted.blake3, "state": state }));
+        } else {
+            writeln!(out, "{state:8} {}", Inert::path(&trusted.path))?;
+        }
+    }
+    if args.json {
+        json::print(out, &shown)?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// Whether the yes still holds.
+fn state(path: &Path, blake3: &str, context: &Context) -> &'static str {
+    let directory = path.parent().unwrap_or(path);
+    match ProjectFile::find(directory, &context.home) {
+        Ok(Some(file)) if file.path == path && file.hash().to_hex().as_str() == blake3 => "trusted",
+        Ok(Some(file)) if file.path == path => "changed",
+        Ok(_) => "missing",
+        Err(_) => "unreadable",
+    }
+}

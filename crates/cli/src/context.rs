@@ -1,0 +1,85 @@
+//! Where the user is and where our files are: the only reader of the environment.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use cofferdam_core::env::EnvName;
+
+/// The place a command runs in.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    pub(crate) home: PathBuf,
+    pub(crate) config_dir: PathBuf,
+    pub(crate) state_dir: PathBuf,
+    pub(crate) cwd: PathBuf,
+    /// `user:NAME`, for the record.
+    pub(crate) actor: String,
+    /// All variables of the host, for the settings and for what is passed through by name.
+    pub(crate) variables: Vec<(OsString, OsString)>,
+}
+
+/// Host variables that describe the place and not the person; the program may see them.
+const PLACE: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TERM"];
+
+impl Context {
+    pub(crate) fn from_environment() -> Result<Self> {
+        let home = absolute("HOME")?.context(
+            "HOME is not set: Cofferdam keeps its records below it (set HOME, or XDG_STATE_HOME and XDG_CONFIG_HOME)",
+        );
+        let state = absolute("XDG_STATE_HOME")?;
+        let config = absolute("XDG_CONFIG_HOME")?;
+        let home = match (&state, &config, home) {
+            (Some(_), Some(_), Err(_)) => PathBuf::from("/nonexistent"),
+            (_, _, home) => home?,
+        };
+        let cwd = env::current_dir().context("the current directory cannot be read")?;
+        Ok(Self {
+            config_dir: config.unwrap_or_else(|| home.join(".config")).join("cofferdam"),
+            state_dir: state.unwrap_or_else(|| home.join(".local/state")).join("cofferdam"),
+            home,
+            cwd,
+            actor: format!("user:{}", account()),
+            variables: env::vars_os().collect(),
+        })
+    }
+
+    /// The value of a host variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsString> {
+        self.variables.iter().find(|(n, _)| n == name).map(|(_, value)| value)
+    }
+
+    /// Those of [`PLACE`] that are set and are text.
+    pub(crate) fn place(&self) -> impl Iterator<Item = (EnvName, String)> + '_ {
+        PLACE.iter().filter_map(|name| {
+            let value = self.variable(name)?.to_str()?.to_owned();
+            Some((name.parse().ok()?, value))
+        })
+    }
+
+    /// A path as the user meant it, seen from where they are.
+    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
+        self.cwd.join(path)
+    }
+}
+
+/// Whose process this is. Not from the environment: anybody can set a variable.
+fn account() -> String {
+    let Ok(me) = fs::metadata("/proc/self") else { return "unknown".to_owned() };
+    let uid = me.uid().to_string();
+    let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == uid).then(|| name.to_owned())
+    });
+    named.unwrap_or(uid)
+}
+
+/// A directory variable. A relative one is ignored, as the base directory specification asks.
+fn absolute(name: &str) -> Result<Option<PathBuf>> {
+    Ok(env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute()))
+}

@@ -1,0 +1,55 @@
+//! How a command fails: an exit code, what went wrong, and what to do about it.
+
+use std::io::Write;
+
+use cofferdam_core::inert::Inert;
+use cofferdam_core::refusal::Refusal;
+
+use crate::exit::Exit;
+
+/// An error on its way to the user. Printed once, in `main`.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) error: anyhow::Error,
+    pub(crate) hints: Vec<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit, error: error.into(), hints: Vec::new() }
+    }
+
+    /// Wrong use of the command line.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, anyhow::Error::msg(message.into()))
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// `error: …`, its causes, and the remedies, each on its own line and inert: an error may carry a
+    /// file name or a message that somebody else chose.
+    pub(crate) fn print(&self, to: &mut dyn Write) -> std::io::Result<()> {
+        let chain: Vec<String> = self.error.chain().map(ToString::to_string).collect();
+        let mut text = format!("error: {}\n", Inert::block(&chain.join(": ")));
+        for hint in &self.hints {
+            text.push_str(&format!("remedy: {}\n", Inert::block(hint)));
+        }
+        to.write_all(text.as_bytes())
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(Exit::Failed, error)
+    }
+}
+
+/// A refusal as a failure: nothing was run.
+pub(crate) fn refused(refusal: &Refusal) -> Failure {
+    let message = format!("refused by {}: {refusal}", refusal.rule);
+    Failure::new(Exit::NotRun, anyhow::Error::msg(message)).hint(&refusal.remedy)
+}

@@ -1,0 +1,104 @@
+//! The command line: the only part that reads the environment and configuration files, and prints.
+//!
+//! `main` → [`run`] → one line a command. Each command is a file in [`commands`].
+
+mod commands;
+mod context;
+mod exit;
+mod failure;
+mod json;
+mod settings;
+mod table;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use commands::{
+    audit, completions, config, doctor, events, gc, logs, run as run_command, runs, show, trust,
+};
+use context::Context;
+use exit::Exit;
+use failure::Failure;
+
+/// A sandbox for AI coding agents: run anything inside; nothing reaches the host until you say so.
+#[derive(Debug, Parser)]
+#[command(name = "cofferdam", version, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(Box<run_command::RunArgs>),
+    Runs(runs::RunsArgs),
+    Show(show::ShowArgs),
+    Logs(logs::LogsArgs),
+    Events(events::EventsArgs),
+    Audit(audit::AuditArgs),
+    Config(config::ConfigArgs),
+    Trust(trust::TrustArgs),
+    Doctor(doctor::DoctorArgs),
+    Gc(gc::GcArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return wrong_usage(&error),
+    };
+    match run(&cli) {
+        Ok(exit) => exit.into(),
+        // Whoever read our output has gone, as after `| head`: nothing went wrong.
+        Err(failure) if is_broken_pipe(&failure) => Exit::Fine.into(),
+        Err(failure) => {
+            // With standard error gone there is nobody left to tell.
+            failure.print(&mut io::stderr().lock()).ok();
+            failure.exit.into()
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<Exit, Failure> {
+    let context = Context::from_environment()?;
+    let out = &mut io::stdout().lock();
+    match &cli.command {
+        Command::Run(args) => run_command::run(args, &context, out),
+        Command::Runs(args) => runs::run(args, &context, out),
+        Command::Show(args) => show::run(args, &context, out),
+        Command::Logs(args) => logs::run(args, &context, out),
+        Command::Events(args) => events::run(args, &context, out),
+        Command::Audit(args) => audit::run(args, &context, out),
+        Command::Config(args) => config::run(args, &context, out),
+        Command::Trust(args) => trust::run(args, &context, out),
+        Command::Doctor(args) => doctor::run(args, &context, out),
+        Command::Gc(args) => gc::run(args, &context, out),
+        Command::Completions(args) => completions::run(args, &mut Cli::command(), out),
+    }
+}
+
+/// Wrong use is 2, but for `run` it means that nothing ran. Help and version are no errors.
+fn wrong_usage(error: &clap::Error) -> ExitCode {
+    let colour =
+        if error.use_stderr() { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
+    let text = error.render();
+    let text = if colour { text.ansi().to_string() } else { text.to_string() };
+    if !error.use_stderr() {
+        io::stdout().write_all(text.as_bytes()).ok();
+        return Exit::Fine.into();
+    }
+    io::stderr().write_all(text.as_bytes()).ok();
+    let runs = std::env::args_os().nth(1).is_some_and(|command| command == "run");
+    if runs { Exit::NotRun.into() } else { Exit::Usage.into() }
+}
+
+fn is_broken_pipe(failure: &Failure) -> bool {
+    failure
+        .error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,147 @@
+//! Settings from where they are kept: the host file, the project file, variables and flags.
+//!
+//! [`load`] reads them all and has the core join them. The project file is the nearest `cofferdam.yaml`
+//! from the workspace upwards; whether it may loosen anything is for the [`trust`] store to say.
+
+pub(crate) mod project;
+pub(crate) mod trust;
+mod variables;
+
+use std::fs::File;
+use std::io::{self, Read as _, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use cofferdam_core::config::{
+    Anchor, ConfigError, Entries, FileLayer, Layers, MAX_FILE_BYTES, Resolved, Trust, parse_file,
+    resolve,
+};
+use cofferdam_core::inert::Inert;
+use cofferdam_core::refusal::Refusal;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::{Failure, refused};
+use project::ProjectFile;
+use trust::TrustStore;
+
+/// Why there are no settings. It has no exit code of its own: to `run` it means that nothing ran, to other
+/// commands that they failed, so each says which in [`LoadError::failure`].
+#[derive(Debug)]
+pub(crate) enum LoadError {
+    /// A file, variable or flag is wrong; all that is wrong with it.
+    Config(Vec<ConfigError>),
+    /// A flag or variable asks for more than the host file allows.
+    Refused(Refusal),
+    /// Something could not be read.
+    Read(anyhow::Error),
+}
+
+impl LoadError {
+    pub(crate) fn failure(self, exit: Exit) -> Failure {
+        match self {
+            Self::Config(errors) => {
+                let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
+                Failure::new(exit, anyhow!("{}", lines.join("\n")))
+                    .hint("`cofferdam config reference` lists every key")
+            }
+            Self::Refused(refusal) => Failure { exit, ..refused(&refusal) },
+            Self::Read(error) => Failure::new(exit, error),
+        }
+    }
+}
+
+impl From<anyhow::Error> for LoadError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Read(error)
+    }
+}
+
+/// The settings for a run in `workspace`, every path in them absolute.
+pub(crate) fn load(
+    context: &Context,
+    workspace: &Path,
+    mut flags: Entries,
+) -> Result<Resolved, LoadError> {
+    let workspace = real(workspace)?;
+    let here = |base| Anchor { base, home: &context.home, workspace: &workspace };
+    let host = host_entries(context, &here(&context.config_dir))?;
+    let found = ProjectFile::find(&workspace, &context.home)?;
+    let (project, trust) = match &found {
+        Some(file) => {
+            let trust = TrustStore::beneath(&context.state_dir).judge(file)?;
+            (project_entries(file, &here(file.directory()))?, trust)
+        }
+        None => (Entries::default(), Trust::Untrusted),
+    };
+    let (mut variables, unknown) = variables::entries(&context.variables)?;
+    let typed = here(&context.cwd);
+    typed.entries(&mut variables);
+    typed.entries(&mut flags);
+    let mut resolved =
+        resolve(Layers { host, project, trust, variables, flags }).map_err(LoadError::Refused)?;
+    typed.resolved(&mut resolved);
+    unknown.into_iter().for_each(|warning| resolved.warn(warning));
+    Ok(resolved)
+}
+
+/// Where the host owner's settings are.
+pub(crate) fn host_file(context: &Context) -> PathBuf {
+    context.config_dir.join("config.yaml")
+}
+
+/// The host file's entries; none where there is no file.
+pub(crate) fn host_entries(context: &Context, anchor: &Anchor<'_>) -> Result<Entries, LoadError> {
+    let path = host_file(context);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Entries::default()),
+        Err(error) => return Err(cannot_read(&path)(error).into()),
+    };
+    let text = text(&path, file)?;
+    parse(&text, &path, FileLayer::Host, anchor)
+}
+
+pub(crate) fn project_entries(
+    file: &ProjectFile,
+    anchor: &Anchor<'_>,
+) -> Result<Entries, LoadError> {
+    parse(&file.text, &file.path, FileLayer::Project, anchor)
+}
+
+/// Says each warning on a line of its own.
+pub(crate) fn print_warnings(resolved: &Resolved, to: &mut dyn Write) -> io::Result<()> {
+    resolved.warnings().iter().try_for_each(|warning| writeln!(to, "warning: {warning}"))
+}
+
+/// A directory with every symlink followed, so that upwards means one thing.
+pub(crate) fn real(directory: &Path) -> anyhow::Result<PathBuf> {
+    std::fs::canonicalize(directory)
+        .with_context(|| format!("cannot find the directory {}", Inert::path(directory)))
+}
+
+fn parse(
+    text: &str,
+    path: &Path,
+    layer: FileLayer,
+    anchor: &Anchor<'_>,
+) -> Result<Entries, LoadError> {
+    let mut entries =
+        parse_file(text, &path.to_string_lossy(), layer).map_err(LoadError::Config)?;
+    anchor.entries(&mut entries);
+    Ok(entries)
+}
+
+/// The text of an opened file. Stops reading where the file is larger than any settings; the parser then
+/// says so.
+pub(crate) fn text(path: &Path, file: File) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(MAX_FILE_BYTES)? + 1;
+    file.take(most).read_to_end(&mut bytes).map_err(cannot_read(path))?;
+    String::from_utf8(bytes)
+        .map_err(|_| anyhow!("{} is not UTF-8: save it as UTF-8 text", Inert::path(path)))
+}
+
+fn cannot_read(path: &Path) -> impl FnOnce(io::Error) -> anyhow::Error + '_ {
+    move |error| anyhow::Error::new(error).context(format!("cannot read {}", Inert::path(path)))
+}

@@ -1,0 +1,117 @@
+//! The record is append-only and tamper-evident, also with many writers.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot look at its own surroundings has failed"
+)]
+
+use std::fs;
+use std::process::Stdio;
+
+use cofferdam_testkit::TestEnv;
+
+fn env() -> TestEnv {
+    TestEnv::with_binary(env!("CARGO_BIN_EXE_cofferdam"))
+}
+
+fn some_runs(env: &TestEnv) -> Vec<String> {
+    for n in ["1", "2", "3"] {
+        env.run(["run", "--sandbox", "local", "--", "echo", n]).assert_exit(0);
+    }
+    env.run(["audit", "verify"]).assert_exit(0);
+    let log = fs::read_to_string(env.state_dir().join("audit.jsonl")).unwrap();
+    log.lines().map(str::to_owned).collect()
+}
+
+/// Writes the lines back and returns the number of the first bad record.
+fn first_bad(env: &TestEnv, lines: &[String]) -> u64 {
+    fs::write(env.state_dir().join("audit.jsonl"), lines.join("\n") + "\n").unwrap();
+    env.run(["audit", "verify"]).assert_exit(1).assert_stderr_has("record ");
+    let answer = env.run(["audit", "verify", "--json"]);
+    answer.assert_exit(1);
+    answer.json()["first_bad"]["seq"].as_u64().unwrap()
+}
+
+#[test]
+fn flipped_deleted_reordered_truncated() {
+    let env = env();
+    let lines = some_runs(&env);
+    let count = lines.len() as u64;
+    assert!(count >= 12, "{count} records");
+
+    let mut flipped = lines.clone();
+    flipped[4] = flipped[4].replacen("sandbox", "sandbax", 1);
+    assert!(flipped[4] != lines[4]);
+    assert_eq!(first_bad(&env, &flipped), 5);
+
+    let mut deleted = lines.clone();
+    deleted.remove(6);
+    assert_eq!(first_bad(&env, &deleted), 7);
+
+    let mut reordered = lines.clone();
+    reordered.swap(2, 3);
+    assert_eq!(first_bad(&env, &reordered), 3);
+
+    assert_eq!(first_bad(&env, &lines[..lines.len() - 1]), count);
+    assert_eq!(first_bad(&env, &lines[..3]), 4);
+
+    fs::write(env.state_dir().join("audit.jsonl"), lines.join("\n") + "\n").unwrap();
+    env.run(["audit", "verify"]).assert_exit(0);
+}
+
+#[test]
+fn a_cut_log_is_found_without_its_head_too() {
+    let env = env();
+    let lines = some_runs(&env);
+    fs::remove_file(env.state_dir().join("audit.head")).unwrap();
+    assert_eq!(first_bad(&env, &lines[..2]), 3, "the runs' own records know of later events");
+}
+
+#[test]
+fn an_anchor_kept_elsewhere_finds_a_log_that_was_written_anew() {
+    let env = env();
+    let lines = some_runs(&env);
+    let anchor = env.run(["audit", "head"]).stdout_text().trim().to_owned();
+    env.run(["audit", "verify", "--anchor", &anchor]).assert_exit(0);
+    let other = TestEnv::with_binary(env!("CARGO_BIN_EXE_cofferdam"));
+    assert!(some_runs(&other).len() >= lines.len());
+    other.run(["audit", "verify", "--anchor", &anchor]).assert_exit(1);
+    other.run(["audit", "verify", "--anchor", "nonsense"]).assert_exit(2);
+}
+
+#[test]
+fn an_export_can_be_verified_on_its_own() {
+    let env = env();
+    let lines = some_runs(&env);
+    let file = env.top().join("export.jsonl");
+    env.run(["audit", "export", "--output", file.to_str().unwrap()]).assert_exit(0);
+    assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), lines.len());
+    env.run(["audit", "verify", "--file", file.to_str().unwrap()]).assert_exit(0);
+    let text = fs::read_to_string(&file).unwrap().replacen("exited", "Exited", 1);
+    fs::write(&file, text).unwrap();
+    env.run(["audit", "verify", "--file", file.to_str().unwrap()]).assert_exit(1);
+}
+
+#[test]
+fn a_hundred_runs_at_once() {
+    let env = env();
+    let children: Vec<_> = (0..100)
+        .map(|n| {
+            env.cofferdam()
+                .args(["run", "--quiet", "--sandbox", "local", "--", "sh", "-c"])
+                .arg(format!("echo {n}; exit {}", n % 50))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for (n, mut child) in children.into_iter().enumerate() {
+        assert_eq!(child.wait().unwrap().code(), Some(i32::try_from(n % 50).unwrap()));
+    }
+    assert_eq!(env.runs().len(), 100);
+    env.run(["audit", "verify"]).assert_exit(0);
+    let listed = env.run(["runs", "--limit", "0", "--json"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 100);
+    assert!(listed.as_array().unwrap().iter().all(|r| r["outcome"]["class"] == "exited"));
+}

@@ -1,0 +1,76 @@
+//! `docs/cli-reference.md` is what `--help` says. `COFFERDAM_BLESS=1` writes it anew.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot look at its own surroundings has failed"
+)]
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+const COMMANDS: &[&[&str]] = &[
+    &[],
+    &["run"],
+    &["runs"],
+    &["show"],
+    &["logs"],
+    &["events"],
+    &["audit"],
+    &["audit", "verify"],
+    &["audit", "export"],
+    &["audit", "head"],
+    &["config"],
+    &["config", "show"],
+    &["config", "check"],
+    &["config", "schema"],
+    &["config", "reference"],
+    &["trust"],
+    &["doctor"],
+    &["gc"],
+    &["completions"],
+];
+
+fn help(command: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_cofferdam"))
+        .args(command)
+        .arg("--help")
+        .env_clear()
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{command:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn cli_reference_is_up_to_date() {
+    let mut page = String::from(
+        "# Command line\n\nWhat `--help` says, for reading; made by `cargo xtask bless`.\n",
+    );
+    for command in COMMANDS {
+        let name = ["cofferdam"].iter().chain(*command).copied().collect::<Vec<_>>().join(" ");
+        write!(page, "\n## {name}\n\n```text\n{}\n```\n", help(command).trim()).unwrap();
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli-reference.md");
+    if std::env::var_os("COFFERDAM_BLESS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == page,
+        "docs/cli-reference.md is not what --help says; run `cargo xtask bless`"
+    );
+}
+
+/// Every command that the top level lists is in the reference, with examples where it takes arguments.
+#[test]
+fn every_command_is_in_the_reference() {
+    let top = help(&[]);
+    let listed =
+        top.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    let names: Vec<&str> = listed.filter_map(|l| l.split_whitespace().next()).collect();
+    assert!(names.len() > 8, "{names:?}");
+    for name in names.into_iter().filter(|name| *name != "help") {
+        assert!(COMMANDS.contains(&&[name][..]), "{name}");
+    }
+}

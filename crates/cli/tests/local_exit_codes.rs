@@ -1,0 +1,126 @@
+//! `run` exits with the command's own code, or with the documented one of ours.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use cofferdam_testkit::{TestEnv, wait_until};
+
+fn env() -> TestEnv {
+    TestEnv::with_binary(env!("CARGO_BIN_EXE_cofferdam"))
+}
+
+fn local(env: &TestEnv, args: &[&str]) -> cofferdam_testkit::Finished {
+    env.run(["run", "--sandbox", "local"].iter().chain(args))
+}
+
+#[test]
+fn the_commands_own_code() {
+    let env = env();
+    local(&env, &["--", "sh", "-c", "exit 7"]).assert_exit(7);
+    let record = env.latest_record();
+    assert_eq!(record["outcome"]["class"], "exited");
+    assert_eq!(record["outcome"]["exit_code"], 7);
+    local(&env, &["--", "true"]).assert_exit(0);
+}
+
+#[test]
+fn not_found_and_not_executable() {
+    let env = env();
+    local(&env, &["--", "no-such-program"]).assert_exit(127).assert_stderr_has("not found");
+    let plain = env.file("plain.txt", "no program");
+    local(&env, &["--", plain.to_str().unwrap()]).assert_exit(126);
+}
+
+#[test]
+fn a_missing_workdir_is_our_failure_and_not_the_commands() {
+    let env = env();
+    local(&env, &["--workdir", "nowhere", "--", "true"]).assert_exit(125);
+    assert_eq!(env.latest_record()["outcome"]["class"], "sandbox_failure");
+}
+
+#[test]
+fn killed_by_a_signal() {
+    let env = env();
+    local(&env, &["--", "sh", "-c", "kill -SEGV $$"]).assert_exit(128 + 11);
+    let record = env.latest_record();
+    assert_eq!(record["outcome"]["class"], "signaled");
+    assert_eq!(record["outcome"]["signal"], 11);
+}
+
+#[test]
+fn a_timeout_ends_the_group_and_is_called_one() {
+    let env = env();
+    let begin = Instant::now();
+    local(&env, &["--timeout", "1s", "--", "sh", "-c", "sleep 60 & sleep 60"]).assert_exit(124);
+    assert!(begin.elapsed() < Duration::from_secs(10), "a program that obeys is not waited for");
+    assert_eq!(env.latest_record()["outcome"]["class"], "timed_out");
+    let types: Vec<_> = env.events().iter().map(|e| e["type"].clone()).collect();
+    assert!(types.contains(&"sandbox.timeout".into()), "{types:?}");
+    assert!(types.contains(&"sandbox.stopping".into()), "{types:?}");
+}
+
+#[test]
+fn one_that_ignores_the_request_is_killed_after_the_grace() {
+    let env = env();
+    env.host_config("sandbox: { stop_grace: 1s }");
+    let script = "trap '' TERM; while :; do sleep 0.1; done";
+    local(&env, &["--timeout", "1s", "--", "sh", "-c", script]).assert_exit(124);
+    assert_eq!(env.latest_record()["outcome"]["signal"], 9);
+}
+
+#[test]
+fn silence_is_a_timeout_where_it_was_asked_for() {
+    let env = env();
+    let talk = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.3; done";
+    local(&env, &["--idle-timeout", "1s", "--", "sh", "-c", talk]).assert_exit(0);
+    local(&env, &["--idle-timeout", "1s", "--", "sleep", "30"]).assert_exit(124);
+    assert!(env.latest_record()["outcome"]["message"].as_str().unwrap().contains("no output"));
+}
+
+#[test]
+fn a_signal_to_us_ends_the_whole_group() {
+    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
+        let env = env();
+        let ready = env.workspace().join("ready");
+        let script = "(sleep 60; true) & touch ready; sleep 60; true";
+        let mut child = env
+            .cofferdam()
+            .args(["run", "--sandbox", "local", "--", "sh", "-c", script])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        assert!(wait_until(Duration::from_secs(10), || ready.exists()));
+        let pid = child.id().to_string();
+        let sent = std::process::Command::new("kill").args(["-s", signal, &pid]).status().unwrap();
+        assert!(sent.success());
+        assert_eq!(child.wait().unwrap().code(), Some(code), "after {signal}");
+        assert_eq!(env.latest_record()["outcome"]["class"], "canceled", "after {signal}");
+        // Dropping the environment fails the test if a process of the run is left.
+    }
+}
+
+#[test]
+fn what_slips_out_of_the_group_is_found() {
+    let env = env();
+    let script = "setsid sh -c 'sleep 300 & sleep 300' & sleep 0.3; exit 4";
+    local(&env, &["--", "sh", "-c", script]).assert_exit(4);
+    assert_eq!(env.latest_record()["cleanup"]["receipt"], "terminated");
+}
+
+#[test]
+fn wrong_usage_of_run_means_that_nothing_ran() {
+    let env = env();
+    env.run(["run", "--no-such-flag", "--", "true"])
+        .assert_exit(125)
+        .assert_stderr_has("--no-such-flag");
+    env.run(["run", "--no-such-flag"]).assert_exit(125).assert_stderr_has("--no-such-flag");
+    env.run(["run"]).assert_exit(125);
+    assert!(env.runs().is_empty(), "nothing was even recorded as a command");
+    // What follows the command is the command's, dashes or not.
+    local(&env, &["sh", "-c", "exit $#", "--json", "--quiet", "x"]).assert_exit(2);
+    let nowhere = ["--report", "/nonexistent/report.json", "--", "touch", "ran"];
+    local(&env, &nowhere).assert_exit(125).assert_stderr_has("cannot write");
+    assert!(!env.workspace().join("ran").exists());
+    env.run(["runs", "--no-such-flag"]).assert_exit(2);
+    env.run(["run", "--help"]).assert_exit(0);
+}

@@ -1,0 +1,114 @@
+//! Limits bite, are classified, and nothing is left. These run as root: an ordinary user has a control
+//! group of their own only where the host delegates one.
+
+use std::time::{Duration, Instant};
+
+use cofferdam_testkit::{Finished, TestEnv};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
+
+fn run(env: &TestEnv, flags: &[&str], script: &str) -> Finished {
+    let head = ["run", "--quiet", "--sandbox", "native"];
+    env.run(head.iter().chain(flags).chain(&["--", "sh", "-c", script]))
+}
+
+#[test]
+fn memory_is_bounded_and_running_out_is_called_that() {
+    let env = TestEnv::with_binary(BINARY);
+    let hog = "python3 -c 'x = bytearray(400 << 20); print(len(x))'";
+    run(&env, &["--memory", "64m"], hog).assert_exit(137);
+    let record = env.latest_record();
+    assert_eq!(record["outcome"]["class"], "oom", "{record:#}");
+    assert!(env.events().iter().any(|e| e["type"] == "sandbox.oom"));
+    run(&env, &["--memory", "1g"], hog).assert_exit(0);
+}
+
+#[test]
+fn memory_files_count_too() {
+    let env = TestEnv::with_binary(BINARY);
+    let fill = "head -c 300M /dev/zero > /dev/shm/x; echo $?";
+    let done = run(&env, &["--memory", "64m"], fill);
+    assert!(done.code() == Some(137) || !done.stdout_text().ends_with("0\n"), "{done:?}");
+    // A sized /tmp says no before memory does.
+    env.host_config("sandbox: { tmpfs: { /tmp: 8m } }");
+    let done = run(&env, &[], "head -c 64M /dev/zero > /tmp/x 2>/dev/null; stat -c %s /tmp/x");
+    done.assert_exit(0).assert_stdout("8388608\n");
+}
+
+#[test]
+fn a_fork_bomb_is_contained() {
+    let env = TestEnv::with_binary(BINARY);
+    let begin = Instant::now();
+    let bomb = "f() { f | f & }; f 2>/dev/null; sleep 3; echo still here";
+    run(&env, &["--pids", "64", "--timeout", "20s"], bomb);
+    assert!(begin.elapsed() < Duration::from_secs(25));
+    assert_eq!(env.latest_record()["cleanup"]["receipt"], "terminated");
+    // A limit that is not reached does not bite.
+    run(&env, &["--pids", "64"], "for i in 1 2 3 4 5; do sleep 0.1 & done; wait; echo fine")
+        .assert_exit(0)
+        .assert_stdout("fine\n");
+}
+
+#[test]
+fn the_processor_is_shared_out() {
+    let env = TestEnv::with_binary(BINARY);
+    let busy = "python3 -c 'import time; e=time.time()+1.5\nwhile time.time()<e: pass'";
+    run(&env, &["--cpus", "0.2"], busy).assert_exit(0);
+    let slow = env.latest_record()["usage"]["user_ms"].as_u64().unwrap();
+    run(&env, &["--cpus", "2"], busy).assert_exit(0);
+    let fast = env.latest_record()["usage"]["user_ms"].as_u64().unwrap();
+    assert!(slow * 2 < fast, "{slow} ms against {fast} ms of processor in the same time");
+}
+
+#[test]
+fn what_will_not_stop_is_stopped() {
+    let env = TestEnv::with_binary(BINARY);
+    env.host_config("sandbox: { stop_grace: 1s }");
+    let stubborn = "trap '' TERM INT HUP; (setsid sh -c 'trap \"\" TERM; sleep 300 & sleep 300' &); \
+                    while :; do sleep 0.1; done";
+    run(&env, &["--timeout", "1s"], stubborn).assert_exit(124);
+    assert_eq!(env.latest_record()["outcome"]["class"], "timed_out");
+    // A daemon does not outlive a command that ends by itself.
+    run(&env, &[], "(setsid sleep 300 &); exit 3").assert_exit(3);
+    assert_eq!(env.latest_record()["cleanup"]["receipt"], "terminated");
+}
+
+#[test]
+fn a_million_lines_come_through() {
+    let env = TestEnv::with_binary(BINARY);
+    let done = run(&env, &[], "seq 1 1000000");
+    done.assert_exit(0);
+    assert_eq!(done.stdout.iter().filter(|b| **b == b'\n').count(), 1_000_000);
+    assert_eq!(env.latest_record()["output"]["stdout_bytes"], done.stdout.len());
+}
+
+#[test]
+fn what_is_in_force_was_read_back() {
+    let env = TestEnv::with_binary(BINARY);
+    run(&env, &["--memory", "256m", "--pids", "77", "--cpus", "0.5"], "true").assert_exit(0);
+    let receipt = env.latest_record()["receipt"].as_array().unwrap().clone();
+    // A guarantee may rest on several settings.
+    let read_back = |name: &str| {
+        let held = receipt.iter().filter(|h| h["guarantee"] == name && h["state"] == "enforced");
+        held.map(|h| h["read_back"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert!(read_back("memory_limit").contains("268435456"), "{}", read_back("memory_limit"));
+    // One more than was asked for: the sandbox's own first process counts, too.
+    assert!(read_back("pids_limit").contains("78"), "{}", read_back("pids_limit"));
+    assert!(read_back("cpu_limit").contains("50000"), "{}", read_back("cpu_limit"));
+}
+
+#[test]
+fn a_user_without_a_group_is_refused_and_may_say_so() {
+    let env = TestEnv::with_binary(BINARY).unprivileged();
+    let done = run(&env, &[], "echo ran");
+    if done.code() == Some(0) {
+        // A host that delegates: then the limits hold.
+        assert!(env.latest_record()["receipt"].to_string().contains("memory_limit"));
+    } else {
+        done.assert_exit(125).assert_stderr_has("--relax limits").assert_stdout("");
+        run(&env, &["--relax", "limits"], "echo ran").assert_exit(0).assert_stdout("ran\n");
+        let relaxed = env.latest_record()["plan"]["relaxed"].to_string();
+        assert!(relaxed.contains("memory_limit"), "{relaxed}");
+    }
+}

@@ -1,0 +1,39 @@
+//! `kill -9` of cofferdam at any moment: after the next clean-up no process, mount or group is left.
+
+use std::time::Duration;
+
+use cofferdam_testkit::{TestEnv, native};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
+
+#[test]
+fn killed_at_random_moments() {
+    for env in [TestEnv::with_binary(BINARY), TestEnv::with_binary(BINARY).unprivileged()] {
+        for step in 0..30u64 {
+            let mut child = native::spawn(&env, &[], "setsid sleep 100 & sleep 100");
+            // From before anything exists to well after the command runs.
+            std::thread::sleep(Duration::from_micros(step * 400));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        env.run(["gc"]).assert_exit(0);
+        env.run(["audit", "verify"]).assert_exit(0);
+        // Every run that got as far as a record is closed. The environment's own end looks for leftovers.
+        let runs = env.run(["runs", "--limit", "0", "--json"]).json();
+        for run in runs.as_array().unwrap() {
+            assert!(run["outcome"]["class"].is_string() || run["error"].is_string(), "{run}");
+        }
+    }
+}
+
+/// `kill -9` of the sandbox's own first process is a failure of the sandbox, or the end of the command by
+/// that signal, but never a success.
+#[test]
+fn the_next_run_works_after_a_kill() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut child = native::spawn(&env, &[], "sleep 100");
+    std::thread::sleep(Duration::from_millis(100));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    native::run(&env, &[], "echo fine").assert_exit(0).assert_stdout("fine\n");
+}

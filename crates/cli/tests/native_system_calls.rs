@@ -1,0 +1,82 @@
+//! System calls that would widen the sandbox fail, from inside, with the documented error.
+
+use cofferdam_testkit::native;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
+
+/// Makes each call as it is, by its number on x86-64.
+const PROBE: &str = r#"
+import ctypes, errno, fcntl, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *args):
+    answer = libc.syscall(*args)
+    code = ctypes.get_errno() if answer == -1 else 0
+    print(name, errno.errorcode.get(code, "WORKED"))
+call("unshare-user", 272, 0x10000000)
+call("unshare-net", 272, 0x40000000)
+call("setns", 308, 0, 0)
+call("mount", 165, b"none", b"/tmp", b"tmpfs", 0, 0)
+call("umount2", 166, b"/tmp", 2)
+call("pivot_root", 155, b"/", b"/")
+call("chroot", 161, b"/tmp")
+call("ptrace", 101, 0, 0, 0, 0)
+call("process_vm_readv", 310, os.getppid(), 0, 0, 0, 0, 0)
+call("bpf", 321, 0, 0, 0)
+call("keyctl", 250, 0, 0)
+call("add_key", 248, 0, 0, 0, 0, 0)
+call("perf_event_open", 298, 0, 0, 0, 0, 0)
+call("userfaultfd", 323, 0)
+call("io_uring_setup", 425, 1, 0)
+call("kexec_load", 246, 0, 0, 0, 0)
+call("init_module", 175, 0, 0, 0)
+call("open_by_handle_at", 304, 0, 0, 0)
+call("fsopen", 430, b"tmpfs", 0)
+call("open_tree", 428, -100, b"/", 1)
+call("clone-newuser", 56, 0x10000000 | 17, 0, 0, 0, 0)
+call("clone3", 435, 0, 0)
+call("mknod-char", 133, b"/tmp/dev", 0o20666, 0x103)
+call("sethostname", 170, b"x", 1)
+call("reboot", 169, 0, 0, 0, 0)
+def family(name, *args):
+    try:
+        socket.socket(*args)
+        print(name, "WORKED")
+    except OSError as e:
+        print(name, errno.errorcode[e.errno])
+family("alg", 38, socket.SOCK_SEQPACKET)
+family("vsock", 40, socket.SOCK_STREAM)
+family("packet", 17, socket.SOCK_RAW)
+family("raw", socket.AF_INET, socket.SOCK_RAW, 1)
+try:
+    fcntl.ioctl(0, 0x5412, b"x")
+    print("tiocsti WORKED")
+except OSError as e:
+    print("tiocsti", errno.errorcode[e.errno])
+# The allowed twins.
+os.mkfifo("/tmp/fifo")
+socket.socketpair()
+os.fork() or os._exit(0)
+os.wait()
+print("allowed")
+"#;
+
+#[test]
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    ignore = "the probe names system calls by their x86-64 numbers"
+)]
+fn forbidden_calls_fail() {
+    native::as_root_and_as_user(BINARY, |env| {
+        env.file("probe.py", PROBE);
+        let done = native::run(env, &[], "python3 probe.py");
+        done.assert_exit(0);
+        let text = done.stdout_text().into_owned();
+        let (tried, twins) = text.rsplit_once("allowed\n").expect("the allowed twins work");
+        assert!(twins.is_empty() && tried.lines().count() == 30, "{text}");
+        for line in tried.lines() {
+            let code = line.split(' ').nth(1).unwrap();
+            let documented = ["EPERM", "ENOSYS", "EAFNOSUPPORT"];
+            assert!(documented.contains(&code), "{line}");
+        }
+    });
+}

@@ -1,0 +1,133 @@
+//! Bad input: one clear error, exit 125, nothing was run, and the refusal is on record.
+
+use cofferdam_testkit::{Finished, TestEnv};
+
+fn env() -> TestEnv {
+    TestEnv::with_binary(env!("CARGO_BIN_EXE_cofferdam"))
+}
+
+/// Runs something that would leave a trace, and shows that it did not run.
+fn refused(env: &TestEnv, flags: &[&str]) -> Finished {
+    let trace = env.workspace().join("it-ran");
+    let done = env.run(["run"].iter().chain(flags).chain(&["--", "touch", "it-ran"]));
+    done.assert_exit(125);
+    assert!(!trace.exists(), "something was run");
+    let errors: Vec<_> =
+        done.stderr_text().lines().filter(|l| l.starts_with("error:")).map(str::to_owned).collect();
+    assert_eq!(errors.len(), 1, "one clear error: {}", done.stderr_text());
+    let events = env.events();
+    let last = events.last().expect("the refusal is on record");
+    assert_eq!(last["type"], "sandbox.rejected", "{last}");
+    assert_eq!(env.latest_record()["outcome"]["class"], "refused");
+    done
+}
+
+#[test]
+fn an_unknown_key() {
+    let env = env();
+    env.host_config("sandbox:\n  memroy_limit: 1g\n");
+    refused(&env, &["--sandbox", "local"])
+        .assert_stderr_has("config.yaml:2")
+        .assert_stderr_has("memory_limit");
+}
+
+#[test]
+fn a_value_of_the_wrong_form() {
+    let env = env();
+    env.host_config("sandbox: { memory_limit: 1q }");
+    refused(&env, &["--sandbox", "local"]).assert_stderr_has("1q");
+    env.host_config("");
+    for (flag, value) in [
+        ("--memory", "1q"),
+        ("--cpus", "0"),
+        ("--cpus", "65"),
+        ("--pids", "many"),
+        ("--timeout", "0s"),
+        ("--timeout", "25h"),
+        ("--mode", "loose"),
+        ("--network", "everything"),
+        ("--sandbox", "vm"),
+        ("--env", "NO_VALUE"),
+        ("--pass-env", "A B"),
+        ("--relax", "everything"),
+        ("--mount", "/tmp"),
+        ("--mount", "-v/:/h"),
+        ("--runtime", "--privileged"),
+    ] {
+        refused(&env, &[flag, value]);
+    }
+}
+
+#[test]
+fn an_image_that_looks_like_a_flag() {
+    let env = env();
+    for image in ["--image=--privileged", "--image=-v/:/h", "--image=a b", "--image=A"] {
+        refused(&env, &[image]).assert_stderr_has("not an image reference");
+    }
+}
+
+#[test]
+fn a_mount_of_an_engines_socket_through_a_symlink() {
+    let env = env();
+    // A real socket, and one that only has the name.
+    let socket = env.workspace().join("engine.sock");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let link = env.workspace().join("harmless");
+    std::os::unix::fs::symlink(&socket, &link).unwrap();
+    refused(&env, &["--mount", "harmless:/data"]).assert_stderr_has("cannot be mounted");
+    let to_run = env.workspace().join("dir");
+    std::os::unix::fs::symlink("/run", &to_run).unwrap();
+    refused(&env, &["--mount", "dir:/data"]).assert_stderr_has("sockets");
+}
+
+#[test]
+fn mounts_outside_missing_and_forbidden() {
+    let env = env();
+    let outside = env.top().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    let mount = format!("{}:/data", outside.display());
+    refused(&env, &["--mount", &mount]).assert_stderr_has("outside the project root");
+    refused(&env, &["--mount", "missing:/data"]).assert_stderr_has("missing");
+    let forbidden = ["/:/h", "/proc:/h", "/etc:/h", "/sys:/h"];
+    for mount in forbidden {
+        refused(&env, &["--mount", mount]).assert_stderr_has("cannot be mounted");
+    }
+    // No allowed path changes that.
+    env.host_config("policy: { allowed_paths: [\"/\"] }");
+    for mount in forbidden {
+        refused(&env, &["--mount", mount]).assert_stderr_has("no setting allows this one");
+    }
+}
+
+#[test]
+fn a_limit_beyond_what_the_host_has() {
+    refused(&env(), &["--sandbox", "local", "--memory", "900t"])
+        .assert_stderr_has("is not between");
+}
+
+#[test]
+fn what_the_bare_host_cannot_hold_is_refused_by_name() {
+    let env = env();
+    for flags in [
+        &["--memory", "1g"][..],
+        &["--mode", "stage"],
+        &["--network", "none"],
+        &["--tty"],
+        &["--image", "debian:12"],
+    ] {
+        let flags: Vec<&str> = ["--sandbox", "local"].iter().chain(flags).copied().collect();
+        refused(&env, &flags).assert_stderr_has("cannot hold");
+    }
+    env.run(["run", "--sandbox", "local", "--memory", "1g", "--relax", "limits", "--", "true"])
+        .assert_exit(0);
+}
+
+#[test]
+fn a_report_is_written_for_a_refusal_too() {
+    let env = env();
+    let report = env.top().join("r.json");
+    refused(&env, &["--network", "host", "--report", report.to_str().unwrap()]);
+    let record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    assert_eq!(record["outcome"]["class"], "refused");
+}

@@ -1,0 +1,24 @@
+//! For tests only: a hermetic place to run Cofferdam in, which fails the test if anything is left.
+//!
+//! - [`TestEnv`]: own home, state, configuration and workspace; runs the binary, reads what it wrote.
+//! - [`Finished`]: what one command did, with assertions that show all of it when they fail.
+//! - [`TreeHash`]: a directory tree as one value, to show that nothing in it changed.
+//! - [`native`]: claims about the native backend, tried as root and as an ordinary user.
+//! - [`wait_until`]: patience with an end.
+//!
+//! Everything here panics instead of returning errors: a test that cannot read its own surroundings
+//! has failed. `tests/architecture.rs` beside it holds the rules between the crates.
+
+mod env;
+mod finished;
+mod leaks;
+pub mod native;
+mod state;
+mod tree;
+mod unprivileged;
+mod wait;
+
+pub use env::TestEnv;
+pub use finished::Finished;
+pub use tree::TreeHash;
+pub use wait::wait_until;
