@@ -1,0 +1,134 @@
+//! `cargo xtask bench`: speed, as figures that can be compared.
+//!
+//! A bench is a list of cases, the first of them the base. [`rounds`] runs all cases in every round, in
+//! random order, so that whatever else the machine does hits each alike; [`figures`] sums up; [`page`]
+//! puts the table into `docs/benchmarks.md`. A new bench is a file like [`start`] and a line in
+//! [`BENCHES`].
+
+mod case;
+mod figures;
+mod page;
+mod place;
+mod rounds;
+mod start;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::args::{Args, Usage};
+use crate::cargo::root;
+use case::Case;
+use figures::Table;
+use place::Place;
+use rounds::Rounds;
+
+const HELP: &str = "\
+Usage: cargo xtask bench [NAME…] [OPTIONS]
+
+Measures wall time from start to end of each case, in interleaved rounds, and prints median, 99th
+percentile and the ratio of the median to the base case. Without a name all benches are run.
+
+Benches:
+  start   starting a command: bare, sandboxed, in bubblewrap
+
+Options:
+  --rounds N    rounds that count (200)
+  --warm-up N   rounds before them that do not (10)
+  --json        print JSON
+  --write       put the table between <!-- bench:NAME --> and <!-- /bench:NAME --> in
+                docs/benchmarks.md
+  --help        this text
+
+Examples:
+  cargo xtask bench
+  cargo xtask bench start --rounds 1000 --write";
+
+/// Builds a bench's cases. What they need on disk goes into the place, which is removed afterwards.
+type Prepare = fn(&Place) -> Result<Vec<Case>>;
+
+const BENCHES: &[(&str, Prepare)] = &[("start", start::cases)];
+
+pub(crate) fn run(args: Args) -> Result<ExitCode> {
+    let Some(options) = Options::parse(args)? else {
+        println!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    };
+    for (name, prepare) in BENCHES.iter().filter(|(name, _)| options.wants(name)) {
+        let place = Place::new()?;
+        let mut cases = prepare(&place)?;
+        let table = Table::new(name, options.rounds, &rounds::measure(&mut cases, options.rounds)?);
+        match options.print {
+            Print::Markdown => println!("{}", table.markdown()),
+            Print::Json => println!("{}", table.json()),
+        }
+        if options.keep == Keep::Page {
+            page::write(&root().join("docs/benchmarks.md"), name, &table.markdown())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    names: Vec<String>,
+    rounds: Rounds,
+    print: Print,
+    keep: Keep,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Print {
+    Markdown,
+    Json,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Keep {
+    Nothing,
+    Page,
+}
+
+impl Options {
+    /// `None` where help was asked for.
+    fn parse(mut args: Args) -> Result<Option<Self>, Usage> {
+        let rounds = Rounds { warm_up: 10, counted: 200 };
+        let mut options =
+            Self { names: Vec::new(), rounds, print: Print::Markdown, keep: Keep::Nothing };
+        while let Some(word) = args.next() {
+            match word.as_str() {
+                "--rounds" => options.rounds.counted = args.number("--rounds")?,
+                "--warm-up" => options.rounds.warm_up = args.number("--warm-up")?,
+                "--json" => options.print = Print::Json,
+                "--write" => options.keep = Keep::Page,
+                "--help" | "-h" => return Ok(None),
+                name if BENCHES.iter().any(|(known, _)| *known == name) => {
+                    options.names.push(name.to_owned());
+                }
+                other => return Err(Usage::unknown(other, "bench")),
+            }
+        }
+        Ok(Some(options))
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|wanted| wanted == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_understood_or_refused() {
+        let parse = |words: &[&str]| Options::parse(Args::from_words(words));
+        let options = parse(&["start", "--rounds", "7", "--write"]).unwrap().unwrap();
+        assert_eq!(options.rounds, Rounds { warm_up: 10, counted: 7 });
+        assert!(options.wants("start") && !options.wants("other"));
+        assert_eq!((options.print, options.keep), (Print::Markdown, Keep::Page));
+        assert!(parse(&[]).unwrap().unwrap().wants("start"));
+        assert!(parse(&["stert"]).is_err());
+        assert!(parse(&["--rounds=many"]).is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! One thing to be measured.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::cargo::shown;
+
+/// A name for the table, and the act that is timed.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    act: Box<dyn FnMut() -> Result<()>>,
+}
+
+impl Case {
+    /// Anything that can be done many times over.
+    pub(crate) fn new(name: impl Into<String>, act: impl FnMut() -> Result<()> + 'static) -> Self {
+        Self { name: name.into(), act: Box::new(act) }
+    }
+
+    /// A program, from its start to its end. One that fails is an error and not a fast result.
+    pub(crate) fn command(name: impl Into<String>, mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self::new(name, move || {
+            let status =
+                command.status().with_context(|| format!("cannot start {}", shown(&command)))?;
+            if !status.success() {
+                bail!("{}: {status}; {}", shown(&command), words_of(&mut command));
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn act(&mut self) -> Result<()> {
+        (self.act)().with_context(|| format!("case {}", self.name))
+    }
+}
+
+/// What a failing program says, had by running it once more with somebody listening.
+fn words_of(command: &mut Command) -> String {
+    match command.stderr(Stdio::piped()).output() {
+        Ok(output) => format!("it says: {}", String::from_utf8_lossy(&output.stderr).trim()),
+        Err(error) => format!("nor can it be started again: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Case {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        Case::command("sh", command)
+    }
+
+    #[test]
+    fn a_program_that_fails_is_no_result() {
+        assert!(shell("exit 0").act().is_ok());
+        let error = format!("{:#}", shell("echo oh no >&2; exit 1").act().unwrap_err());
+        assert!(error.contains("case sh") && error.contains("oh no"), "{error}");
+        assert!(Case::command("x", Command::new("/no/such/program")).act().is_err());
+    }
+}

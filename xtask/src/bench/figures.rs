@@ -1,0 +1,124 @@
+//! From times to a table.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::rounds::{Rounds, Times};
+
+#[derive(Debug)]
+pub(crate) struct Table {
+    bench: String,
+    rounds: Rounds,
+    host: String,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    name: String,
+    median: Duration,
+    p99: Duration,
+    /// Of the median to the base case's.
+    ratio: f64,
+}
+
+impl Table {
+    /// The first of `cases` is the base.
+    pub(crate) fn new(bench: &str, rounds: Rounds, cases: &[Times]) -> Self {
+        let base = cases.first().map_or(Duration::ZERO, |base| rank(&base.times, 50));
+        let rows = cases.iter().map(|case| {
+            let median = rank(&case.times, 50);
+            let ratio = median.as_secs_f64() / base.as_secs_f64();
+            Row { name: case.name.clone(), median, p99: rank(&case.times, 99), ratio }
+        });
+        Self { bench: bench.to_owned(), rounds, host: host(), rows: rows.collect() }
+    }
+
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = String::from("| case | median | p99 | ratio |\n|---|---:|---:|---:|\n");
+        for Row { name, median, p99, ratio } in &self.rows {
+            let (median, p99) = (milliseconds(*median), milliseconds(*p99));
+            text += &format!("| {name} | {median:.2} ms | {p99:.2} ms | {ratio:.2} |\n");
+        }
+        text + &format!("\n{} interleaved rounds; {}.", self.rounds.counted, self.host)
+    }
+
+    pub(crate) fn json(&self) -> String {
+        let rows: Vec<_> = self
+            .rows
+            .iter()
+            .map(|row| {
+                json!({
+                    "case": row.name,
+                    "median_ms": milliseconds(row.median),
+                    "p99_ms": milliseconds(row.p99),
+                    "ratio": row.ratio,
+                })
+            })
+            .collect();
+        json!({
+            "bench": self.bench,
+            "rounds": self.rounds.counted,
+            "host": self.host,
+            "cases": rows,
+        })
+        .to_string()
+    }
+}
+
+/// The time that `percent` of all do not exceed (nearest rank).
+fn rank(times: &[Duration], percent: usize) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(at).copied().unwrap_or_default()
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// What the figures depend on, as far as the host tells.
+fn host() -> String {
+    let cpus = std::thread::available_parallelism().map_or(0, usize::from);
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let model = model.map_or("unknown processor", |(_, model)| model);
+    let kernel = read("/proc/sys/kernel/osrelease");
+    // The part behind the version names whoever built the kernel.
+    let kernel = kernel.split(['-', '+', '\n']).next().unwrap_or_default();
+    format!("{cpus} CPUs ({model}), Linux {kernel}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(name: &str, milliseconds: impl Iterator<Item = u64>) -> Times {
+        Times { name: name.to_owned(), times: milliseconds.map(Duration::from_millis).collect() }
+    }
+
+    fn table() -> Table {
+        let rounds = Rounds { warm_up: 0, counted: 200 };
+        let cases = [times("base", (1..=200).rev()), times("twice", (1..=200).map(|n| n * 2))];
+        Table::new("start", rounds, &cases)
+    }
+
+    #[test]
+    fn median_and_percentile_are_by_rank_and_the_base_is_one() {
+        let text = table().markdown();
+        assert!(text.contains("| base | 100.00 ms | 198.00 ms | 1.00 |\n"), "{text}");
+        assert!(text.contains("| twice | 200.00 ms | 396.00 ms | 2.00 |\n"), "{text}");
+        assert_eq!(rank(&[Duration::from_secs(1)], 99), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn json_has_the_same_figures() {
+        let json: serde_json::Value = serde_json::from_str(&table().json()).unwrap();
+        assert_eq!(json["cases"][1]["median_ms"], 200.0);
+        assert_eq!(json["cases"][1]["ratio"], 2.0);
+        assert_eq!(json["bench"], "start");
+    }
+}

@@ -1,0 +1,102 @@
+//! Interleaved rounds: every case once a round, in random order.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::case::Case;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rounds {
+    pub(crate) warm_up: usize,
+    pub(crate) counted: usize,
+}
+
+/// The times of one case, in the order of the rounds.
+#[derive(Debug)]
+pub(crate) struct Times {
+    pub(crate) name: String,
+    pub(crate) times: Vec<Duration>,
+}
+
+pub(crate) fn measure(cases: &mut [Case], rounds: Rounds) -> Result<Vec<Times>> {
+    let mut all: Vec<Times> =
+        cases.iter().map(|case| Times { name: case.name.clone(), times: Vec::new() }).collect();
+    let mut order: Vec<usize> = (0..cases.len()).collect();
+    let mut dice = Dice::new();
+    for round in 0..rounds.warm_up + rounds.counted {
+        dice.shuffle(&mut order);
+        for &at in &order {
+            let start = Instant::now();
+            cases[at].act()?;
+            let took = start.elapsed();
+            if round >= rounds.warm_up {
+                all[at].times.push(took);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Random numbers, good enough to shuffle a handful of cases (xorshift64).
+struct Dice(u64);
+
+impl Dice {
+    fn new() -> Self {
+        // The standard library seeds its hashers at random; zero is the one state that stays put.
+        Self(RandomState::new().build_hasher().finish() | 1)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % end as u64).unwrap_or(0)
+    }
+
+    fn shuffle(&mut self, order: &mut [usize]) {
+        for last in (1..order.len()).rev() {
+            order.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+
+    #[test]
+    fn every_case_runs_once_a_round_and_warm_up_does_not_count() {
+        let log = Rc::new(RefCell::new(Vec::new()));
+        let case = |name: &'static str| {
+            let log = Rc::clone(&log);
+            Case::new(name, move || {
+                log.borrow_mut().push(name);
+                Ok(())
+            })
+        };
+        let mut cases = [case("a"), case("b"), case("c")];
+        let times = measure(&mut cases, Rounds { warm_up: 2, counted: 50 }).unwrap();
+        assert!(times.iter().all(|case| case.times.len() == 50));
+        let log = log.borrow();
+        let mut orders: Vec<_> = log.chunks(3).map(<[_]>::to_vec).collect();
+        assert_eq!(orders.len(), 52);
+        orders.sort();
+        orders.dedup();
+        assert!(orders.len() > 1, "the order never changed");
+        for mut round in orders {
+            round.sort_unstable();
+            assert_eq!(round, ["a", "b", "c"]);
+        }
+    }
+
+    #[test]
+    fn a_failing_case_ends_the_measurement() {
+        let mut cases = [Case::new("a", || anyhow::bail!("no"))];
+        assert!(measure(&mut cases, Rounds { warm_up: 1, counted: 1 }).is_err());
+    }
+}

@@ -1,0 +1,61 @@
+//! `cargo xtask`: what developers and CI run. It knows no other crate of the workspace; it starts
+//! cargo and the built programs, and reads what they say.
+//!
+//! - `test`: everything that must hold before a change goes in.
+//! - `bench`: speed, measured in interleaved rounds against a base.
+//! - `bless`: writes the generated references anew.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "its readers are people and CI logs"
+)]
+
+mod args;
+mod bench;
+mod bless;
+mod cargo;
+mod provide;
+mod test;
+
+use std::process::ExitCode;
+
+use crate::args::{Args, Usage};
+
+const HELP: &str = "\
+Usage: cargo xtask COMMAND
+
+Commands:
+  test    format, lints, tests and documentation tests, all of them
+  bench   measure speed
+  bless   write the generated references anew
+
+`cargo xtask COMMAND --help` says more.";
+
+fn main() -> ExitCode {
+    match run(Args::of_this_process()) {
+        Ok(code) => code,
+        Err(error) if error.is::<Usage>() => {
+            eprintln!("xtask: {error}");
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    match args.next().as_deref() {
+        Some("test") => test::run(args),
+        Some("bench") => bench::run(args),
+        Some("bless") => bless::run(args),
+        Some("help" | "--help" | "-h") => {
+            println!("{HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(other) => Err(Usage::new(format!("no command {other:?}\n\n{HELP}")).into()),
+        None => Err(Usage::new(HELP).into()),
+    }
+}

@@ -1,0 +1,101 @@
+//! `cargo xtask test`: everything that must hold before a change goes in.
+//!
+//! Every step runs even if one before it failed, so that one run tells all; only without the programs
+//! the tests need there is nothing to go on with. The usage pages under `docs/` are ordinary tests.
+
+mod doc;
+mod nextest;
+mod steps;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::args::{Args, Usage};
+use crate::cargo::{cargo, succeed};
+use crate::provide::{self, Install};
+use steps::{Counts, Steps};
+
+const HELP: &str = "\
+Usage: cargo xtask test [OPTIONS]
+
+Installs missing programs, checks format and lints, runs all tests and documentation tests, and lists
+every skipped test with its reason. Ends with a line `N passed, N failed, N skipped`, in which a check
+that fails without being a test counts as one failure.
+
+Options:
+  --filter EXPR   only the tests of this nextest filterset; no documentation tests
+  --no-install    fail where a program is missing
+  --help          this text
+
+Examples:
+  cargo xtask test
+  cargo xtask test --filter 'package(cofferdam-core)'
+  cargo xtask test --filter 'test(apply)' --no-install";
+
+pub(crate) fn run(args: Args) -> Result<ExitCode> {
+    let Some(options) = Options::parse(args)? else {
+        println!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut steps = Steps::default();
+    if steps.run("provide", || check(provide::everything(options.install))) {
+        steps.run("format", || check(succeed(&mut cargo(["fmt", "--all", "--check"]))));
+        steps.run("lint", || check(succeed(&mut cargo(LINT))));
+        steps.run("test", || nextest::run(options.filter.as_deref()));
+        if options.filter.is_none() {
+            steps.run("doc test", doc::run);
+        }
+    }
+    Ok(steps.close())
+}
+
+const LINT: [&str; 7] =
+    ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+
+/// A step that is no test.
+fn check(result: Result<()>) -> Result<Counts> {
+    result.map(|()| Counts::default())
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    filter: Option<String>,
+    install: Install,
+}
+
+impl Options {
+    /// `None` where help was asked for.
+    fn parse(mut args: Args) -> Result<Option<Self>, Usage> {
+        let mut options = Self { filter: None, install: Install::Missing };
+        while let Some(word) = args.next() {
+            match word.as_str() {
+                "--filter" => options.filter = Some(args.value("--filter")?),
+                "--no-install" => options.install = Install::Nothing,
+                "--help" | "-h" => return Ok(None),
+                other => return Err(Usage::unknown(other, "test")),
+            }
+        }
+        Ok(Some(options))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_understood_or_refused() {
+        let parse = |words: &[&str]| Options::parse(Args::from_words(words));
+        assert_eq!(
+            parse(&["--no-install", "--filter=test(a) & test(=b)"]).unwrap(),
+            Some(Options {
+                filter: Some("test(a) & test(=b)".to_owned()),
+                install: Install::Nothing
+            })
+        );
+        assert_eq!(parse(&["--help"]).unwrap(), None);
+        assert!(parse(&["--filter"]).is_err());
+        assert!(parse(&["apply"]).is_err());
+    }
+}
