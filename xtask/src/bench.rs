@@ -7,6 +7,7 @@
 
 mod case;
 mod figures;
+mod overhead;
 mod page;
 mod place;
 mod rounds;
@@ -31,6 +32,11 @@ percentile and the ratio of the median to the base case. Without a name all benc
 
 Benches:
   start   starting a command: bare, sandboxed, in bubblewrap
+  size    starting one in a workspace of 3 files and of 100,000
+  git     git status, outside a sandbox and inside
+  grep    grep -r over a tree, outside and inside
+  python  a test run of Python's, outside and inside
+  cargo   cargo build of a small crate, outside and inside
 
 Options:
   --rounds N    rounds that count (200)
@@ -47,17 +53,34 @@ Examples:
 /// Builds a bench's cases. What they need on disk goes into the place, which is removed afterwards.
 type Prepare = fn(&Place) -> Result<Vec<Case>>;
 
-const BENCHES: &[(&str, Prepare)] = &[("start", start::cases)];
+struct Bench {
+    name: &'static str,
+    prepare: Prepare,
+    /// What takes long is not repeated as often, whatever was asked for.
+    most_rounds: usize,
+}
+
+const BENCHES: &[Bench] = &[
+    Bench { name: "start", prepare: start::cases, most_rounds: usize::MAX },
+    Bench { name: "size", prepare: start::sizes, most_rounds: usize::MAX },
+    Bench { name: "git", prepare: overhead::git, most_rounds: 50 },
+    Bench { name: "grep", prepare: overhead::grep, most_rounds: 20 },
+    Bench { name: "python", prepare: overhead::python, most_rounds: 20 },
+    Bench { name: "cargo", prepare: overhead::cargo_build, most_rounds: 10 },
+];
 
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let Some(options) = Options::parse(args)? else {
         println!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     };
-    for (name, prepare) in BENCHES.iter().filter(|(name, _)| options.wants(name)) {
+    for Bench { name, prepare, most_rounds } in BENCHES.iter().filter(|b| options.wants(b.name)) {
         let place = Place::new()?;
         let mut cases = prepare(&place)?;
-        let table = Table::new(name, options.rounds, &rounds::measure(&mut cases, options.rounds)?);
+        let Rounds { warm_up, counted } = options.rounds;
+        let rounds =
+            Rounds { warm_up: warm_up.min(*most_rounds), counted: counted.min(*most_rounds) };
+        let table = Table::new(name, rounds, &rounds::measure(&mut cases, rounds)?);
         match options.print {
             Print::Markdown => println!("{}", table.markdown()),
             Print::Json => println!("{}", table.json()),
@@ -102,7 +125,7 @@ impl Options {
                 "--json" => options.print = Print::Json,
                 "--write" => options.keep = Keep::Page,
                 "--help" | "-h" => return Ok(None),
-                name if BENCHES.iter().any(|(known, _)| *known == name) => {
+                name if BENCHES.iter().any(|known| known.name == name) => {
                     options.names.push(name.to_owned());
                 }
                 other => return Err(Usage::unknown(other, "bench")),

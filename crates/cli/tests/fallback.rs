@@ -5,14 +5,34 @@
     reason = "a test that cannot look at its own surroundings has failed"
 )]
 
-use cofferdam_testkit::TestEnv;
+use std::process::Command;
+
+use cofferdam_testkit::{Finished, TestEnv};
 
 fn env() -> TestEnv {
     TestEnv::with_binary(env!("CARGO_BIN_EXE_cofferdam"))
 }
 
-/// A host on which no backend is usable, whatever this machine can do: docker is not driven yet.
-const NOTHING_USABLE: [&str; 3] = ["run", "--sandbox", "docker"];
+/// Runs cofferdam where no sandbox can be made: as a root of a user namespace that lost every capability,
+/// as in a bare container.
+fn where_nothing_is_usable(env: &TestEnv, args: &[&str]) -> Finished {
+    let cofferdam = env.cofferdam();
+    let mut bare = Command::new("unshare");
+    bare.args([
+        "--user",
+        "--map-root-user",
+        "setpriv",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+        "--",
+    ]);
+    bare.arg(cofferdam.get_program()).arg("run").args(args);
+    bare.env_clear().current_dir(env.workspace());
+    for (name, value) in cofferdam.get_envs() {
+        bare.env(name, value.unwrap_or_default());
+    }
+    env.finish(bare)
+}
 
 fn types(env: &TestEnv) -> Vec<String> {
     env.events().iter().map(|e| e["type"].as_str().unwrap().to_owned()).collect()
@@ -21,8 +41,9 @@ fn types(env: &TestEnv) -> Vec<String> {
 #[test]
 fn without_a_usable_sandbox_nothing_runs_and_the_remedy_is_named() {
     let env = env();
-    let done = env.run(NOTHING_USABLE.iter().chain(&["--", "touch", "ran"]));
-    done.assert_exit(125).assert_stderr_has("remedy:").assert_stderr_has("cofferdam doctor");
+    let done = where_nothing_is_usable(&env, &["--", "touch", "ran"]);
+    done.assert_exit(125).assert_stderr_has("no usable sandbox");
+    done.assert_stderr_has("remedy:").assert_stderr_has("cofferdam doctor");
     assert!(!env.workspace().join("ran").exists());
 }
 
@@ -30,7 +51,7 @@ fn without_a_usable_sandbox_nothing_runs_and_the_remedy_is_named() {
 fn the_host_file_may_let_it_fall_back() {
     let env = env();
     env.host_config("sandbox: { fallback_to_direct: true }");
-    let done = env.run(NOTHING_USABLE.iter().chain(&["--quiet", "--", "touch", "ran"]));
+    let done = where_nothing_is_usable(&env, &["--quiet", "--", "touch", "ran"]);
     done.assert_exit(0).assert_stderr_has("WARNING: NO SANDBOX");
     assert!(env.workspace().join("ran").exists());
     assert!(types(&env).contains(&"sandbox.fallback_to_direct".to_owned()));
@@ -42,7 +63,7 @@ fn the_same_line_in_the_project_file_changes_nothing_but_a_warning() {
     let env = env();
     env.project_config("sandbox: { fallback_to_direct: true }");
     env.run(["trust"]);
-    let done = env.run(NOTHING_USABLE.iter().chain(&["--", "touch", "ran"]));
+    let done = where_nothing_is_usable(&env, &["--", "touch", "ran"]);
     done.assert_exit(125).assert_stderr_has("fallback_to_direct");
     assert!(!env.workspace().join("ran").exists());
     assert!(!types(&env).contains(&"sandbox.fallback_to_direct".to_owned()));

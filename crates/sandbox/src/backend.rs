@@ -68,14 +68,13 @@ pub fn offers(asked: BackendChoice, state: &Path) -> impl Iterator<Item = Caps> 
 
 /// What one backend can hold for runs whose directories are in `state`.
 pub fn caps(backend: Backend, state: &Path) -> Caps {
-    let caps = match backend {
-        Backend::Local => Caps::local(),
+    match backend {
+        Backend::Local => Caps { host_memory: total_memory(), ..Caps::local() },
         Backend::Native => cofferdam_native::caps::caps(state),
         Backend::Docker | Backend::Podman => Caps::unusable(
             backend,
             format!("this version does not drive {backend} yet"),
             "use --sandbox local to run without a sandbox, if you trust the command",
         ),
-    };
-    Caps { host_memory: total_memory(), ..caps }
+    }
 }

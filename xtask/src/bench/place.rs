@@ -25,6 +25,10 @@ impl Place {
         Ok(place)
     }
 
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.0.join("workspace")
+    }
+
     /// `program` in this place's workspace, with this place's environment and nothing else. The same for
     /// every case: a longer environment takes longer to hand over.
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {

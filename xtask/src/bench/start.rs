@@ -3,7 +3,7 @@
 //! A program that never starts its command ends well too, and sooner. So every case first has to show
 //! that it does what its name says; only then is it timed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
@@ -17,24 +17,53 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
     if !is_there("bwrap") {
         bail!("bwrap, the peer to compare with, is missing: cargo xtask test installs it");
     }
-    succeed(&mut cargo([
-        "build",
-        "--release",
-        "--package",
-        "cofferdam-cli",
-        "--bin",
-        "cofferdam",
-    ]))?;
-    let cofferdam = target_dir()?.join("release/cofferdam");
-
+    let cofferdam = cofferdam()?;
     let version = || with(place, &cofferdam, &["--version"]);
     prove(version(), 0, "cofferdam ")?;
     Ok(vec![
         Case::command("plain start of `/bin/true`", place.command(NOTHING)),
         Case::command("`cofferdam --version`", version()),
-        starter("`cofferdam run --sandbox local`", place, &cofferdam, LOCAL)?,
+        starter("`cofferdam run --sandbox local`, recorded", place, &cofferdam, LOCAL)?,
+        starter("`cofferdam run`: native, staged, limited, recorded", place, &cofferdam, NATIVE)?,
         starter("bubblewrap, read-only root", place, "/usr/bin/bwrap".as_ref(), BWRAP)?,
     ])
+}
+
+/// The same start in a small workspace and in a large one.
+pub(crate) fn sizes(place: &Place) -> Result<Vec<Case>> {
+    let cofferdam = cofferdam()?;
+    let (small, large) = (place.workspace().join("small"), place.workspace().join("large"));
+    fill(&small, 1, 3)?;
+    fill(&large, 1000, 100)?;
+    let in_tree = |name: &str, tree: &Path| {
+        let tree = tree.to_str().context("a path that is not text")?;
+        let head = ["run", "--sandbox", "native", "--relax", "limits", "--workspace", tree, "--"];
+        starter(name, place, &cofferdam, &head)
+    };
+    Ok(vec![
+        in_tree("native, a workspace of 3 files", &small)?,
+        in_tree("native, a workspace of 100,000 files", &large)?,
+    ])
+}
+
+fn fill(tree: &Path, dirs: usize, files: usize) -> Result<()> {
+    for dir in 0..dirs {
+        let dir = tree.join(format!("d{dir}"));
+        std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        for file in 0..files {
+            let file = dir.join(format!("f{file}.txt"));
+            std::fs::write(&file, "some words in a file\n")
+                .with_context(|| format!("cannot write {}", file.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The release binary, built.
+pub(super) fn cofferdam() -> Result<PathBuf> {
+    let build = ["build", "--release", "--package", "cofferdam-cli", "--bin", "cofferdam"];
+    succeed(&mut cargo(build))?;
+    Ok(target_dir()?.join("release/cofferdam"))
 }
 
 /// What is started in the end.
@@ -44,6 +73,9 @@ const NOTHING: &str = "/bin/true";
 const SOMETHING: &[&str] = &["/bin/sh", "-c", "echo started; exit 83"];
 
 const LOCAL: &[&str] = &["run", "--sandbox", "local", "--"];
+
+/// An ordinary user may have no control group to set limits in; everybody else has them.
+pub(super) const NATIVE: &[&str] = &["run", "--sandbox", "native", "--relax", "limits", "--"];
 
 const BWRAP: &[&str] = &[
     "--ro-bind",
@@ -64,7 +96,7 @@ fn starter(name: &str, place: &Place, program: &Path, args: &[&str]) -> Result<C
     Ok(Case::command(name, command(&[NOTHING])))
 }
 
-fn with(place: &Place, program: &Path, args: &[&str]) -> Command {
+pub(super) fn with(place: &Place, program: &Path, args: &[&str]) -> Command {
     let mut command = place.command(program);
     command.args(args);
     command

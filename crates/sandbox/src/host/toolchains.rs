@@ -72,7 +72,21 @@ pub fn toolchains(search_path: &str, home: &Path, forbidden: &Forbidden) -> Vec<
             found.push(toolchain);
         }
     }
-    found
+    without_nested(found)
+}
+
+/// What lies in something that is shown whole is shown with it.
+fn without_nested(found: Vec<Toolchain>) -> Vec<Toolchain> {
+    let all: Vec<PathBuf> =
+        found.iter().flat_map(|t| t.paths.iter().map(|path| path.asked.0.clone())).collect();
+    let is_outermost = |path: &HostPath| {
+        !all.iter().any(|other| path.asked.0 != *other && path.asked.starts_with(other))
+    };
+    let keep = |toolchain: Toolchain| Toolchain {
+        paths: toolchain.paths.into_iter().filter(is_outermost).collect(),
+        ..toolchain
+    };
+    found.into_iter().map(keep).collect()
 }
 
 type Parts = (Vec<PathBuf>, Vec<(&'static str, PathBuf)>);
@@ -90,11 +104,14 @@ fn in_home(below: &Path, home: &Path) -> Option<Parts> {
     }
 }
 
-/// Outside home, as in `/opt/node/bin`: the directory that holds `bin` is the toolchain.
+/// Outside home. Software in `/opt` is a tree with `bin` in it; elsewhere, as in the home of somebody
+/// else, nothing but the directory itself is meant.
 fn elsewhere(dir: &Path) -> PathBuf {
     match dir.parent() {
-        Some(parent) if dir.ends_with("bin") && parent.components().count() > 2 => {
-            parent.to_owned()
+        Some(tree)
+            if dir.ends_with("bin") && tree != Path::new("/opt") && dir.starts_with("/opt") =>
+        {
+            tree.to_owned()
         }
         _ => dir.to_owned(),
     }
@@ -114,7 +131,7 @@ mod tests {
     fn shows_what_a_toolchain_needs_and_no_credentials() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap().join("ada");
-        for path in [".cargo/bin", ".rustup", ".ssh", "tools", ".config/gh/bin"] {
+        for path in [".cargo/bin", ".rustup", ".ssh", "tools/bin", ".config/gh/bin"] {
             std::fs::create_dir_all(home.join(path)).unwrap();
         }
         let forbidden = Forbidden::new(&Places {
