@@ -25,6 +25,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 
 use crate::cgroup::{Cgroup, CgroupError, Controller};
+use crate::confirm::network_namespace;
 use crate::identity::{Identity, Ids, strangers};
 use crate::init::{self, Order};
 use crate::process::{Process, Reach, StartError, StdinKind};
@@ -108,6 +109,7 @@ pub fn start(confinement: &Confinement<'_>) -> Result<Confined, StartError> {
         identity: &identity,
         cgroup: &cgroup,
         filter,
+        host_network: network_namespace().map_err(ConfineError::Sys)?,
         streams: streams.inner()?,
         report: report.as_fd(),
     };
@@ -156,10 +158,7 @@ fn await_start(plan: &Plan, reports: &OwnedFd) -> Result<Facts, StartError> {
         .and_then(Report::receive)
         .map_err(|e| ConfineError::Sys(SysError::on("read", "report", e)))?;
     match report {
-        Some(Report::Started(facts)) => {
-            holdings::check_network(&facts)?;
-            Ok(facts)
-        }
+        Some(Report::Started(facts)) => Ok(facts),
         Some(Report::NotExecuted { path, errno }) => Err(not_executed(path, errno)),
         Some(Report::Failed(failed)) if failed.step == Step::Workdir => Err(StartError::Workdir {
             path: plan.workdir.0.clone(),
@@ -194,7 +193,8 @@ fn end(child: &Child) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// Everything that can be one's own. The cgroup namespace is made later, from inside its group.
+/// What the process is born with. The cgroup namespace it makes itself, later: it shows the group that
+/// it is made in as the root.
 fn namespaces(identity: &Identity) -> i32 {
     let user = if identity.has_user_namespace() { libc::CLONE_NEWUSER } else { 0 };
     user | libc::CLONE_NEWNS

@@ -5,23 +5,23 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use cofferdam_core::plan::{Plan, Root};
+use cofferdam_core::plan::Root;
 use cofferdam_core::spec::Mode;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::io::Errno;
 
 use crate::blocked::Hidden;
-use crate::identity::Identity;
 use crate::landlock::Abi;
+use crate::recipe::Kit;
 use crate::report::Facts;
 use crate::sys::SysError;
 
 pub(crate) fn look(
-    plan: &Plan,
-    identity: &Identity,
+    kit: &Kit<'_>,
     landlock: Option<Abi>,
     hidden: &Hidden,
 ) -> Result<Facts, SysError> {
+    let Kit { plan, identity, .. } = *kit;
     let text = fs::read_to_string("/proc/self/status")
         .map_err(|e| SysError::on("read", "/proc/self/status", e))?;
     let status = Status(&text);
@@ -54,7 +54,7 @@ pub(crate) fn look(
         ),
         seccomp: format!("Seccomp {}", status.field("Seccomp")),
         landlock: landlock.map(|abi| format!("ABI {}", abi.number())).unwrap_or_default(),
-        network: network()?,
+        network: other_network_than(kit.host_network)?,
         root: format!("/ {root}, /usr {usr}"),
         workspace: workspace.to_owned(),
         hidden: hidden.paths.iter().map(|path| path.display().to_string()).collect(),
@@ -78,11 +78,18 @@ fn access_of(path: &Path) -> Result<&'static str, SysError> {
     Ok(if flags.contains(StatVfsMountFlags::RDONLY) { READONLY } else { WRITABLE })
 }
 
-/// The number of the network namespace. That it is not the caller's is for the caller to see.
-fn network() -> Result<String, SysError> {
+/// The number of the network namespace that this process is in.
+pub(crate) fn network_namespace() -> Result<u64, SysError> {
     let file = "/proc/self/ns/net";
-    let meta = fs::metadata(file).map_err(|e| SysError::on("stat", file, e))?;
-    Ok(meta.ino().to_string())
+    fs::metadata(file).map(|meta| meta.ino()).map_err(|e| SysError::on("stat", file, e))
+}
+
+fn other_network_than(host: u64) -> Result<String, SysError> {
+    let ours = network_namespace()?;
+    if ours == host {
+        return Err(SysError::on("read back", "network namespace: the host's", Errno::PERM));
+    }
+    Ok(ours.to_string())
 }
 
 /// The text of a `/proc/PID/status`, see proc_pid_status(5).

@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::sys::SysError;
-use crate::sys::clone::Holder;
+use crate::sys::holder::Holder;
 
 /// Owns nothing on any host: outside the ranges that distributions give to people, services and
 /// containers.

@@ -41,6 +41,8 @@ pub(crate) struct Kit<'a> {
     pub(crate) identity: &'a Identity,
     pub(crate) cgroup: &'a Cgroup,
     pub(crate) filter: Option<&'a seccomp::Program>,
+    /// Number of the network namespace that must not be the program's.
+    pub(crate) host_network: u64,
     pub(crate) streams: [BorrowedFd<'a>; 3],
     pub(crate) report: BorrowedFd<'a>,
 }
@@ -64,12 +66,14 @@ pub(crate) fn carry_out(kit: &Kit<'_>) -> Result<Facts, Failed> {
     }
     // Away from the caller's terminal, and not to outlive the caller.
     leave_session(kit.report).map_err(at(Step::Session))?;
-    // A name and a network of its own, in which it can reach itself.
-    name_and_loopback().map_err(at(Step::Namespaces))?;
+    // A name of its own, a network in which it can reach itself, and nothing that tells how the caller
+    // was started.
+    settle_in().map_err(at(Step::Namespaces))?;
     // What is mounted from here on is mounted for this process only.
     keep_mounts_private().map_err(at(Step::Root))?;
-    // A root with nothing in it but what the plan shows; the host's is let go.
-    let hidden = move_in(kit)?;
+    // A root with nothing in it but what the plan shows; then the host's is let go.
+    let (root, hidden) = build_root(kit)?;
+    enter(root).map_err(at(Step::Root))?;
 
     // Privileges go, and every way to have them back.
     privilege::no_core_dumps().map_err(at(Step::Privileges))?;
@@ -93,11 +97,11 @@ pub(crate) fn carry_out(kit: &Kit<'_>) -> Result<Facts, Failed> {
         seccomp::load(filter).map_err(at(Step::Seccomp))?;
     }
     // Not what was meant: what is.
-    confirm::look(plan, identity, landlock, &hidden).map_err(at(Step::Confirm))
+    confirm::look(kit, landlock, &hidden).map_err(at(Step::Confirm))
 }
 
-/// Builds the root, from the bottom up, and makes it the only one there is.
-fn move_in(kit: &Kit<'_>) -> Result<Hidden, Failed> {
+/// Builds the root, from the bottom up.
+fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     let Kit { plan, identity, .. } = *kit;
     let depth = if identity.has_user_namespace() { Depth::Tree } else { Depth::One };
 
@@ -117,16 +121,16 @@ fn move_in(kit: &Kit<'_>) -> Result<Hidden, Failed> {
     let hidden = hide(kit, &root, &tree, &covers, &state).map_err(at(Step::Blocked))?;
     // Places to write to that vanish, then what the plan adds.
     memory::make(&root, &plan.tmpfs, identity).map_err(at(Step::Memory))?;
+    memory::keep_from_git(&root, &hidden.placeholders, identity).map_err(at(Step::Memory))?;
     for toolchain in &plan.toolchains {
         binds::toolchain(&root, toolchain, depth).map_err(at(Step::Toolchains))?;
     }
     for extra in &plan.mounts {
         binds::extra(&root, extra, identity, depth).map_err(at(Step::Mounts))?;
     }
-    // Complete: nothing of it changes any more, and nothing else is left to be seen.
+    // Complete: nothing of it changes any more.
     root.finish(root_access(plan), identity).map_err(at(Step::Root))?;
-    enter(&root).map_err(at(Step::Root))?;
-    Ok(hidden)
+    Ok((root, hidden))
 }
 
 fn hide_cgroups() -> Result<(), SysError> {
@@ -151,10 +155,11 @@ fn die_with_parent(report: BorrowedFd<'_>) -> Result<(), SysError> {
     Ok(())
 }
 
-fn name_and_loopback() -> Result<(), SysError> {
+fn settle_in() -> Result<(), SysError> {
     rustix::system::sethostname(etc::HOSTNAME.as_bytes())
         .map_err(|e| SysError::new("sethostname", e))?;
-    init::loopback_up()
+    init::loopback_up()?;
+    init::forget_arguments("cofferdam: first process of a sandbox")
 }
 
 fn keep_mounts_private() -> Result<(), SysError> {
@@ -195,8 +200,8 @@ fn root_access(plan: &Plan) -> RootAccess {
 }
 
 /// Makes the root ours and lets the host's go. See pivot_root(2) for the two dots.
-fn enter(root: &Root) -> Result<(), SysError> {
-    rustix::process::fchdir(root).map_err(|e| SysError::on("fchdir", "root", e))?;
+fn enter(root: Root) -> Result<(), SysError> {
+    rustix::process::fchdir(&root).map_err(|e| SysError::on("fchdir", "root", e))?;
     rustix::process::pivot_root(".", ".").map_err(|e| SysError::new("pivot_root", e))?;
     unmount(".", UnmountFlags::DETACH).map_err(|e| SysError::on("umount", "old root", e))?;
     rustix::process::chdir("/").map_err(|e| SysError::on("chdir", "/", e))

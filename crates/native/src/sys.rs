@@ -269,6 +269,7 @@ pub(crate) fn stop_self() -> Result<(), SysError> {
 
 pub(crate) mod clone;
 pub(crate) mod confine;
+pub(crate) mod holder;
 pub(crate) mod init;
 pub(crate) mod mount;
 pub(crate) mod privilege;

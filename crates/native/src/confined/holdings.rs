@@ -1,29 +1,13 @@
 //! The receipt of a confined run: each guarantee, what gives it, and what was read back.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
-
 use cofferdam_core::caps::Guarantee;
 use cofferdam_core::mount::Access;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Held, Holding};
 use cofferdam_core::spec::Mode;
 
-use super::ConfineError;
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, Controller};
 use crate::report::Facts;
-use crate::sys::SysError;
-
-/// The network namespace must not be our own.
-pub(super) fn check_network(facts: &Facts) -> Result<(), ConfineError> {
-    let file = "/proc/self/ns/net";
-    let ours = fs::metadata(file).map_err(|e| SysError::on("stat", file, e))?.ino();
-    if facts.network == ours.to_string() {
-        let shared = rustix::io::Errno::PERM;
-        return Err(SysError::on("read back", "network namespace: the host's", shared).into());
-    }
-    Ok(())
-}
 
 pub(super) fn of(
     plan: &Plan,
@@ -143,8 +127,16 @@ fn effective(plan: &Plan, facts: &Facts, cgroup: &Cgroup) -> Vec<(&'static str, 
         ("seccomp", facts.seccomp.clone()),
         ("landlock", facts.landlock.clone()),
     ];
-    for limit in &cgroup.in_force {
-        settings.push((limit.controller.name(), format!("{} {}", limit.mechanism, limit.value)));
+    for (controller, setting) in [
+        (Controller::Memory, "memory_limit"),
+        (Controller::Cpu, "cpu_limit"),
+        (Controller::Pids, "pids_limit"),
+    ] {
+        let limits = cgroup.in_force.iter().filter(|limit| limit.controller == controller);
+        let values: Vec<_> =
+            limits.map(|limit| format!("{} {}", limit.mechanism, limit.value)).collect();
+        settings.push((setting, values.join(", ")));
     }
+    settings.retain(|(_, value)| !value.is_empty());
     settings
 }

@@ -17,9 +17,10 @@ use crate::sys::mount::Depth;
 pub(crate) const HOSTNAME: &str = "sandbox";
 
 /// Public settings of the system that are shown as the host has them, where it has them. A link is
-/// shown as the same link.
+/// shown as the same link, a small file as a copy, which is cheaper than a mount; a directory is bound.
 const SHOWN: [(&str, &str); 12] = [
     ("ld.so.cache", "the dynamic linker finds libraries by it"),
+    ("ld.so.conf", "linkers of other toolchains read it"),
     ("alternatives", "commands in /usr/bin lead through it"),
     ("localtime", "local time"),
     ("os-release", "installers ask which system this is"),
@@ -28,14 +29,16 @@ const SHOWN: [(&str, &str); 12] = [
     ("ssl/certs", "certificates of public authorities"),
     ("ssl/openssl.cnf", "OpenSSL will not start without it"),
     ("pki", "certificates of public authorities, as Fedora has them"),
-    ("ca-certificates", "certificates of public authorities, as Arch has them"),
+    ("ca-certificates/extracted", "certificates of public authorities, as Arch has them"),
     ("crypto-policies", "crypto libraries of Fedora will not start without it"),
-    ("perl", "perl's configuration"),
 ];
 
 /// Where Java runtimes are; on Debian each keeps its configuration in `/etc`, under its name without the
 /// machine, and does not start without it.
 const JAVA: &str = "/usr/lib/jvm";
+
+/// A larger file is bound.
+const COPIED: u64 = 256 << 10;
 
 /// Files of `SHOWN` directories that are not public.
 const PRIVATE: [&str; 2] = ["etc/pki/tls/private", "etc/pki/nssdb"];
@@ -124,8 +127,20 @@ fn show(root: &Root, name: &str, depth: Depth) -> Result<(), SysError> {
                 .map_err(|e| SysError::on("readlink", &host, e))?;
             return root.symlink(path, OsStr::from_bytes(target.to_bytes()));
         }
-        FileType::Directory if is_public(stat.st_mode, 0o005) => root.directory(path)?,
-        FileType::RegularFile if is_public(stat.st_mode, 0o004) => root.empty_file(path)?,
+        FileType::Directory if is_public(stat.st_mode, 0o005) => {
+            if let Some((parent, _)) = name.rsplit_once('/').filter(|(parent, _)| *parent != "ssl")
+            {
+                root.directory(&format!("etc/{parent}"))?;
+            }
+            root.directory(path)?;
+        }
+        FileType::RegularFile if is_public(stat.st_mode, 0o004) => {
+            if stat.st_size.cast_unsigned() <= COPIED {
+                let content = std::fs::read(&host).map_err(|e| SysError::on("read", &host, e))?;
+                return root.file(path, &content);
+            }
+            root.empty_file(path)?;
+        }
         _ => return Ok(()),
     }
     root.bind_readonly(&host, path, depth)

@@ -1,11 +1,13 @@
 //! Places to write to that are gone at the end: what the plan names, and a home.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::plan::HOME;
 use cofferdam_core::quantity::ByteSize;
+use rustix::fs::{AtFlags, Gid, Uid, chownat};
 
 use super::{PlaceKind, Root};
 use crate::identity::Identity;
@@ -31,5 +33,53 @@ pub(crate) fn make(
     match open_beneath(root, Path::new("var/tmp")) {
         Ok(_) => Ok(()),
         Err(_) => root.symlink("var/tmp", "/tmp"),
+    }
+}
+
+/// Placeholders that we made in the workspace are nobody's files: git is told to pass over them, so that
+/// a clean checkout looks clean from inside, too. Where every git looks: in the home.
+pub(crate) fn keep_from_git(
+    root: &Root,
+    placeholders: &[PathBuf],
+    owner: &Identity,
+) -> Result<(), SysError> {
+    if placeholders.is_empty() {
+        return Ok(());
+    }
+    let home = HOME.trim_start_matches('/');
+    for dir in [".config", ".config/git"] {
+        let path = format!("{home}/{dir}");
+        root.directory(&path)?;
+        let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
+        chownat(root, &path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|e| SysError::on("chown", path, e))?;
+    }
+    root.file(&format!("{home}/.config/git/ignore"), &ignored(placeholders))
+}
+
+/// Each path as a pattern that means only itself, anchored at the top of the workspace.
+fn ignored(paths: &[PathBuf]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for path in paths {
+        text.push(b'/');
+        for byte in path.as_os_str().as_bytes() {
+            if matches!(byte, b'*' | b'?' | b'[' | b'\\' | b' ' | b'#' | b'!') {
+                text.push(b'\\');
+            }
+            text.push(*byte);
+        }
+        text.push(b'\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn git_is_told_of_each_placeholder_and_of_nothing_else() {
+        let paths = [PathBuf::from(".env"), PathBuf::from("a b/*[x].key")];
+        assert_eq!(ignored(&paths), b"/.env\n/a\\ b/\\*\\[x].key\n");
     }
 }

@@ -11,23 +11,20 @@ use crate::sys::mount::{
     Attributes, Depth, attach, attach_at, clone_mount, new_filesystem, open_beneath, set_attributes,
 };
 
-/// Memory, keys, timers, hardware: of the host, not of the program.
-const HIDDEN: [&str; 12] = [
+/// What everybody may read, and what tells about the host and not about the program. Names that only
+/// root may open (`kcore`, `timer_list`, …) need no cover: the program is never root.
+const HIDDEN: [&str; 7] = [
     "proc/acpi",
     "proc/asound",
     "proc/interrupts",
-    "proc/kallsyms",
-    "proc/kcore",
     "proc/keys",
     "proc/key-users",
-    "proc/latency_stats",
-    "proc/sched_debug",
     "proc/scsi",
     "proc/sysrq-trigger",
-    "proc/timer_list",
 ];
 
-const READONLY: [&str; 4] = ["proc/bus", "proc/fs", "proc/irq", "proc/sys"];
+/// Settings of the kernel. Only root may change them; nobody needs to.
+const READONLY: [&str; 1] = ["proc/sys"];
 
 pub(crate) fn mount(root: &Root) -> Result<(), SysError> {
     root.directory("proc")?;

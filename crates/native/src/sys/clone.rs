@@ -95,69 +95,6 @@ unsafe fn raw_clone(
     }
 }
 
-/// A process that shares our memory and does nothing but keep a new user namespace alive until it is
-/// ended. Cheaper than a fork: no page table is copied.
-#[derive(Debug)]
-pub(crate) struct Holder {
-    pid: i32,
-    /// Its stack; freed only after it is reaped.
-    _stack: Vec<u128>,
-}
-
-impl Holder {
-    pub(crate) fn in_new_user_namespace() -> Result<Self, SysError> {
-        extern "C" fn wait_for_end(parent: *mut libc::c_void) -> libc::c_int {
-            // SAFETY: the calls touch no memory. The signal ends this process should its parent die; a
-            // parent that died before the call is seen by its number, which stands in the pointer.
-            unsafe {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                while libc::getppid() as usize == parent.addr() {
-                    libc::pause();
-                }
-            }
-            0
-        }
-        let mut stack = vec![0_u128; 1024];
-        let parent = std::process::id() as usize;
-        let top = stack.as_mut_ptr_range().end.cast::<libc::c_void>();
-        let flags = libc::CLONE_VM | libc::CLONE_NEWUSER | libc::SIGCHLD;
-        // SAFETY: the function uses a few hundred bytes of a stack of 16 KiB, which is aligned and lives
-        // until `Drop` has reaped the process; it neither allocates nor touches our data.
-        let pid = unsafe {
-            libc::clone(wait_for_end, top, flags, std::ptr::without_provenance_mut(parent))
-        };
-        if pid > 0 {
-            Ok(Self { pid, _stack: stack })
-        } else {
-            Err(SysError::on("clone", "user namespace", io::Error::last_os_error()))
-        }
-    }
-
-    pub(crate) fn pid(&self) -> i32 {
-        self.pid
-    }
-
-    /// Lets it end, without waiting.
-    pub(crate) fn end(&self) {
-        // SAFETY: the pid is that of our own child, which nobody but `Drop` reaps. It cannot fail, not
-        // even where the child is dead already.
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        self.end();
-        // SAFETY: the pid is that of our own child, which nobody else reaps; after the wait it is gone
-        // and its stack can go too.
-        unsafe {
-            while libc::waitpid(self.pid, std::ptr::null_mut(), 0) == -1
-                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-            {}
-        }
-    }
-}
-
 /// How many threads this process has. More than one, and it must not be copied.
 pub(crate) fn threads() -> io::Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())

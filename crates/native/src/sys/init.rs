@@ -1,4 +1,4 @@
-//! The system calls of a first process: descriptors, the loopback interface, waiting, starting.
+//! The system calls of a first process: descriptors, what others see of it, waiting, starting.
 
 use std::ffi::CStr;
 use std::io;
@@ -44,6 +44,7 @@ fn close_range(first: u32, last: u32) -> Result<(), SysError> {
 
 /// Brings up the loopback interface of this network namespace, so that a program can reach itself.
 pub(crate) fn loopback_up() -> Result<(), SysError> {
+    const IFF_UP: libc::c_short = 1;
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
         .map_err(|e| SysError::on("socket", "loopback", e))?;
     // SAFETY: ifreq is plain data; the name fits with its terminating zero, the flags are the member of
@@ -64,7 +65,39 @@ pub(crate) fn loopback_up() -> Result<(), SysError> {
     Ok(())
 }
 
-const IFF_UP: libc::c_short = 1;
+/// Overwrites the command line and the environment that this process was started with: both are the
+/// caller's, and the first can be read by everybody who sees the process.
+pub(crate) fn forget_arguments(shown_as: &str) -> Result<(), SysError> {
+    let fail = |e| SysError::on("read", "/proc/self/stat", e);
+    let stat = std::fs::read_to_string("/proc/self/stat").map_err(fail)?;
+    let Some([args, env]) = argument_areas(&stat) else {
+        return Err(fail(io::ErrorKind::InvalidData.into()));
+    };
+    for (from, to) in [args, env] {
+        let area = ptr::with_exposed_provenance_mut::<u8>(from);
+        // SAFETY: the kernel says that the process's own strings are there, in memory that it made
+        // writable for us. In this copy of the process nobody reads them: no environment is looked at
+        // here, and a program that is started gets its own.
+        unsafe { ptr::write_bytes(area, 0, to - from) };
+    }
+    let area = ptr::with_exposed_provenance_mut::<u8>(args.0);
+    let length = shown_as.len().min((args.1 - args.0).saturating_sub(1));
+    // SAFETY: as above; the name fits before the last byte, which stays zero.
+    unsafe { ptr::copy_nonoverlapping(shown_as.as_ptr(), area, length) };
+    Ok(())
+}
+
+/// Where the arguments and the environment lie, out of the text of a `/proc/PID/stat`: its fields 48 to
+/// 51, counted from 1. See proc_pid_stat(5).
+fn argument_areas(stat: &str) -> Option<[(usize, usize); 2]> {
+    // The name in the second field may hold spaces and brackets.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace().skip(48 - 3).map(str::parse::<usize>);
+    let mut next = || fields.next()?.ok();
+    let (args, env) = ((next()?, next()?), (next()?, next()?));
+    let good = |area: (usize, usize)| area.0 != 0 && area.0 <= area.1;
+    (good(args) && good(env)).then_some([args, env])
+}
 
 /// A signal that arrived, and who sent it.
 #[derive(Debug, Clone, Copy)]
@@ -154,4 +187,27 @@ pub(crate) fn reader_is_gone(pipe: impl AsFd) -> Result<bool, SysError> {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut fds, Some(&now)).map_err(|e| SysError::new("poll", e))?;
     Ok(fds[0].revents().contains(PollFlags::ERR))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn areas_are_found_behind_any_name() {
+        let zeros = "0 ".repeat(48 - 4);
+        let stat = format!("7 (a) b (c) S {zeros}100 200 200 300 0\n");
+        assert_eq!(argument_areas(&stat), Some([(100, 200), (200, 300)]));
+        let hidden = format!("7 (a) S {zeros}0 0 0 0 0\n");
+        assert_eq!(argument_areas(&hidden), None);
+        assert_eq!(argument_areas("7 (a) S 1 2"), None);
+    }
+
+    #[test]
+    fn our_own_areas_are_where_the_kernel_says() {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+        let [args, _] = argument_areas(&stat).unwrap();
+        let line = std::fs::read("/proc/self/cmdline").unwrap();
+        assert_eq!(args.1 - args.0, line.len());
+    }
 }

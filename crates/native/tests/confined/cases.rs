@@ -12,7 +12,7 @@ use cofferdam_native::confined::ConfineError;
 use cofferdam_native::process::StartError;
 use cofferdam_native::supervise::{Cause, Status};
 
-use crate::sandbox::{Sandbox, chain, host_path, leaky_descriptor};
+use crate::sandbox::{Sandbox, chain, host_path, leaky_descriptor, open_up};
 
 pub(crate) struct Case {
     pub(crate) name: &'static str,
@@ -242,6 +242,7 @@ fn blocked_paths_cannot_be_seen_or_made() {
          done; \
          mv private elsewhere 2>/dev/null; test -e private/key || echo moved the directory; \
          rm -rf made 2>/dev/null; test -e made/deep || echo removed the directory; \
+         mv made away 2>/dev/null && mkdir made && echo x > made/deep && echo remade; \
          echo fine > private/other && cat private/other; echo ok > .env.example; cat .env.example";
     let mut sandbox = Sandbox::new(script);
     let host = sandbox.workspace();
@@ -268,10 +269,13 @@ fn blocked_paths_cannot_be_seen_or_made() {
 }
 
 fn blocked_paths_in_direct_mode_are_told() {
-    let mut sandbox =
-        Sandbox::new("cat .env; echo x > .env; echo x > .env.local").mode(Mode::Direct);
+    let mut sandbox = Sandbox::new(
+        "cat .env dir/inner; echo x > .env; echo x > .env.local; \
+         mv dir away 2>/dev/null && mkdir dir && echo forged > dir/inner && echo remade",
+    )
+    .mode(Mode::Direct);
     fs::write(sandbox.workspace().join(".env"), "SECRET\n").unwrap();
-    sandbox.plan.blocked = [".env", "missing"].map(str::to_owned).into();
+    sandbox.plan.blocked = [".env", "missing", "dir/inner"].map(str::to_owned).into();
     let done = sandbox.run();
     assert_eq!(done.stdout, "");
     assert_eq!(fs::read_to_string(sandbox.workspace().join(".env")).unwrap(), "SECRET\n");
@@ -338,11 +342,15 @@ fn the_loopback_is_its_own() {
 
 fn the_first_process_cannot_be_looked_into() {
     let done = Sandbox::new(
-        "cat /proc/1/environ; ls /proc/1/fd; readlink /proc/1/cwd /proc/1/exe; kill -9 1; kill -TERM 1; \
+        "cat /proc/1/cmdline | tr '\\0' '\\n'; cat /proc/1/environ; ls /proc/1/fd; readlink /proc/1/cwd /proc/1/exe; kill -9 1; kill -TERM 1; \
          sleep 0.1; echo alive",
     )
     .run();
-    assert_eq!(done.stdout, "alive\n", "{}", done.stderr);
+    let told = done.stdout.replace('\n', "");
+    assert_eq!(
+        told,
+        "cofferdam: first process of a sandbox"[..told.len() - 5].to_owned() + "alive"
+    );
     assert_eq!(done.ended.status, Status::Exited(0));
 }
 
@@ -463,12 +471,8 @@ fn kill_a_supervisor() -> String {
     child.kill().unwrap();
     child.wait().unwrap();
     wait_for(|| processes_of(&run).is_empty().then_some(()));
-    // The kernel leaves these without any permission; without root they must be given some.
     for entry in fs::read_dir(dir.path()).unwrap().flatten() {
-        let work = entry.path().join("state/work/work");
-        if work.exists() {
-            fs::set_permissions(work, fs::Permissions::from_mode(0o700)).unwrap();
-        }
+        open_up(&entry.path().join("state/work"));
     }
     run
 }

@@ -112,6 +112,24 @@ impl Sandbox {
     }
 }
 
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        open_up(&self.state().join("work"));
+    }
+}
+
+/// The kernel leaves its scratch space without any permission; without root it must be given some
+/// before it can be removed.
+pub(crate) fn open_up(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    if fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir()) {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).expect("chmod");
+        for entry in fs::read_dir(dir).expect("a directory").flatten() {
+            open_up(&entry.path());
+        }
+    }
+}
+
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
