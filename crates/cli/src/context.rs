@@ -13,6 +13,7 @@ use cofferdam_core::env::EnvName;
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) home: PathBuf,
+    account_home: Option<PathBuf>,
     pub(crate) config_dir: PathBuf,
     pub(crate) state_dir: PathBuf,
     pub(crate) cwd: PathBuf,
@@ -36,15 +37,24 @@ impl Context {
             (Some(_), Some(_), Err(_)) => PathBuf::from("/nonexistent"),
             (_, _, home) => home?,
         };
+        let (name, account_home) = account();
         let cwd = env::current_dir().context("the current directory cannot be read")?;
         Ok(Self {
             config_dir: config.unwrap_or_else(|| home.join(".config")).join("cofferdam"),
             state_dir: state.unwrap_or_else(|| home.join(".local/state")).join("cofferdam"),
             home,
             cwd,
-            actor: format!("user:{}", account()),
+            actor: format!("user:{name}"),
+            account_home,
             variables: env::vars_os().collect(),
         })
+    }
+
+    /// The home directory by the environment and by the accounts' own file: one may be wrong.
+    pub(crate) fn homes(&self) -> Vec<PathBuf> {
+        let mut homes = vec![self.home.clone()];
+        homes.extend(self.account_home.clone());
+        homes
     }
 
     /// The value of a host variable.
@@ -66,17 +76,21 @@ impl Context {
     }
 }
 
-/// Whose process this is. Not from the environment: anybody can set a variable.
-fn account() -> String {
-    let Ok(me) = fs::metadata("/proc/self") else { return "unknown".to_owned() };
+/// Whose process this is: name and home. Not from the environment: anybody can set a variable.
+fn account() -> (String, Option<PathBuf>) {
+    let Ok(me) = fs::metadata("/proc/self") else { return ("unknown".to_owned(), None) };
     let uid = me.uid().to_string();
     let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let named = accounts.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == uid).then(|| name.to_owned())
-    });
-    named.unwrap_or(uid)
+    let ours = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let ours = ours.into_iter().find(|fields| fields.get(2) == Some(&uid.as_str()));
+    match ours.as_deref() {
+        Some([name, _, _, _, _, home, ..]) => {
+            // Services have the root directory, or nothing, as their home.
+            let home = Some(PathBuf::from(home)).filter(|home| home.parent().is_some());
+            ((*name).to_owned(), home)
+        }
+        _ => (uid, None),
+    }
 }
 
 /// A directory variable. A relative one is ignored, as the base directory specification asks.

@@ -7,6 +7,7 @@ mod context;
 mod exit;
 mod failure;
 mod json;
+mod report;
 mod settings;
 mod table;
 

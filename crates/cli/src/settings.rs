@@ -9,6 +9,7 @@ mod variables;
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -98,8 +99,24 @@ pub(crate) fn host_entries(context: &Context, anchor: &Anchor<'_>) -> Result<Ent
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Entries::default()),
         Err(error) => return Err(cannot_read(&path)(error).into()),
     };
+    must_be_the_owners(&path, &file)?;
     let text = text(&path, file)?;
     parse(&text, &path, FileLayer::Host, anchor)
+}
+
+/// Whoever can write the host file decides what is enforced, so it must be ours or root's alone.
+fn must_be_the_owners(path: &Path, file: &File) -> anyhow::Result<()> {
+    let metadata = file.metadata().map_err(cannot_read(path))?;
+    let me = std::fs::metadata("/proc/self").map_err(cannot_read(path))?;
+    let ours = [me.uid(), 0].contains(&metadata.uid());
+    if ours && metadata.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(anyhow!(
+        "{} belongs to another user or can be written by others, so it is not the host owner's word \
+         (chown it, and chmod go-w)",
+        Inert::path(path)
+    ))
 }
 
 pub(crate) fn project_entries(

@@ -67,6 +67,46 @@ fn a_cut_log_is_found_without_its_head_too() {
     assert_eq!(first_bad(&env, &lines[..2]), 3, "the runs' own records know of later events");
 }
 
+/// The log speaks of files; one that is not what it says is found, whatever it was changed to.
+#[test]
+fn a_changed_record_output_or_run_is_found() {
+    let env = env();
+    some_runs(&env);
+    let run = env.runs().pop().unwrap();
+    let dir = env.state_dir().join("runs").join(run);
+    let altered = |name: &str| {
+        env.run(["audit", "verify"]).assert_exit(1).assert_stderr_has(name);
+    };
+    for (name, from, to) in
+        [("record.json", "\"exit_code\": 0", "\"exit_code\": 9"), ("stdout", "3", "4")]
+    {
+        let path = dir.join(name);
+        let before = fs::read_to_string(&path).unwrap();
+        fs::write(&path, before.replacen(from, to, 1)).unwrap();
+        assert_ne!(fs::read_to_string(&path).unwrap(), before);
+        altered(name);
+        fs::write(&path, before).unwrap();
+        env.run(["audit", "verify"]).assert_exit(0);
+    }
+    fs::rename(&dir, env.top().join("gone")).unwrap();
+    altered("record.json");
+    fs::rename(env.top().join("gone"), &dir).unwrap();
+    let head = env.state_dir().join("audit.head");
+    let before = fs::read(&head).unwrap();
+    fs::write(&head, "garbled").unwrap();
+    altered("audit.head");
+    fs::write(&head, before).unwrap();
+    env.run(["audit", "verify"]).assert_exit(0);
+}
+
+#[test]
+fn a_log_that_lost_its_last_newline_is_not_glued_to_the_next_line() {
+    let env = env();
+    let lines = some_runs(&env);
+    fs::write(env.state_dir().join("audit.jsonl"), lines.join("\n")).unwrap();
+    some_runs(&env);
+}
+
 #[test]
 fn an_anchor_kept_elsewhere_finds_a_log_that_was_written_anew() {
     let env = env();

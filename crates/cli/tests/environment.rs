@@ -68,3 +68,31 @@ fn host_policy_decides_what_may_be_passed() {
         .assert_stderr_has("does not let OTHER_TOKEN in");
     assert!(env.grep_state("another-value").is_empty());
 }
+
+/// However early it is refused and however it is encoded, a passed value is not recorded.
+#[test]
+fn nor_when_it_is_refused_or_encoded() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let env = env();
+    run(&env, &["--pass-env", "TEST_TOKEN", "--memory", "bogus"], &["echo", SECRET])
+        .assert_exit(125);
+    run(&env, &["--env", &format!("MY_TOKEN={SECRET}"), "--cpus", "0"], &["echo", SECRET])
+        .assert_exit(125);
+    let mut odd = env.cofferdam();
+    let bytes = [b"\xff".as_slice(), SECRET.as_bytes()].concat();
+    odd.env("TEST_TOKEN", SECRET).args([
+        "run",
+        "--sandbox",
+        "local",
+        "--pass-env",
+        "TEST_TOKEN",
+        "--",
+    ]);
+    odd.arg("true").arg(std::ffi::OsString::from_vec(bytes));
+    env.finish(odd).assert_exit(0);
+    assert_eq!(env.grep_state(SECRET), Vec::<std::path::PathBuf>::new());
+    let record = env.latest_record();
+    assert_eq!(record["command"][1]["b64"], "/1tyZWRhY3RlZF0=", "{}", record["command"]);
+    let shown = run(&env, &["--pass-env", "TEST_TOKEN", "--dry-run"], &["echo", SECRET]);
+    assert!(!shown.stdout_text().contains(SECRET));
+}

@@ -94,3 +94,36 @@ fn blocked_files_are_hidden_and_cannot_be_made() {
         assert_eq!(env.tree_hash(env.workspace()), before);
     });
 }
+
+/// Standard input is carried to the program; it never holds the host's open file.
+#[test]
+fn standard_input_is_not_a_file_of_the_host() {
+    native::as_root_and_as_user(BINARY, |env| {
+        let path = env.file("../input", "some input\n");
+        let before = env.tree_hash(&path);
+        let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+        let probe = "python3 -c 'import os; os.fchmod(0, 0o777)' 2>/dev/null && echo changed; \
+                     echo more >&0 2>/dev/null && echo wrote; cat";
+        let mut command = env.cofferdam();
+        command.args(native::NATIVE).args(["--", "sh", "-c", probe]);
+        let out = command.stdin(file).output().unwrap();
+        // Its own pipe may change its mode; the host's file does not.
+        let text = String::from_utf8_lossy(&out.stdout).replace("changed\n", "");
+        assert_eq!(text, "some input\n");
+        assert_eq!(env.tree_hash(&path), before);
+    });
+}
+
+/// What is blocked in the workspace is not shown by a second view of it.
+#[test]
+fn no_second_view_of_what_is_blocked() {
+    native::as_root_and_as_user(BINARY, |env| {
+        env.file(".env", "TOKEN=hidden");
+        native::run(env, &["--mount", ".:/data"], "cat /data/.env").assert_exit(125);
+        let mut command = env.cofferdam();
+        let path = format!("{}:/usr/bin:/bin", env.workspace().display());
+        let script = format!("cat {}/.env 2>/dev/null; true", env.workspace().display());
+        command.env("PATH", path).args(native::NATIVE).args(["--", "sh", "-c", &script]);
+        env.finish(command).assert_exit(0).assert_stdout("");
+    });
+}

@@ -87,3 +87,42 @@ fn a_process_that_only_looks_like_ours_is_left_alone() {
     foreign.kill().unwrap();
     foreign.wait().unwrap();
 }
+
+/// A shell that becomes cofferdam by exec has children of its own; they are none of ours.
+#[test]
+fn children_that_were_there_before_are_left_alone() {
+    let env = env();
+    let cofferdam = env.cofferdam();
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "sleep 30 & echo $! > child; exec \"$0\" run --sandbox local -- true"]);
+    shell.arg(cofferdam.get_program()).env_clear().current_dir(env.workspace());
+    for (name, value) in cofferdam.get_envs() {
+        shell.env(name, value.unwrap_or_default());
+    }
+    env.finish(shell).assert_exit(0);
+    let child = std::fs::read_to_string(env.workspace().join("child")).unwrap();
+    let alive = || std::process::Command::new("kill").args(["-0", child.trim()]).status().unwrap();
+    assert!(alive().success(), "it still runs");
+    assert!(std::process::Command::new("kill").arg(child.trim()).status().unwrap().success());
+}
+
+/// A clean-up in another pid namespace cannot see the owner's process, and must not take that for its end.
+#[test]
+fn a_run_in_another_pid_namespace_is_alive() {
+    let env = env();
+    let ready = env.workspace().join("ready");
+    let cofferdam = env.cofferdam();
+    let mut inner = std::process::Command::new("unshare");
+    inner.args(["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]);
+    inner.arg(cofferdam.get_program());
+    inner.args(["run", "--sandbox", "local", "--", "sh", "-c", "touch ready; sleep 2; exit 6"]);
+    inner.env_clear().current_dir(env.workspace());
+    for (name, value) in cofferdam.get_envs() {
+        inner.env(name, value.unwrap_or_default());
+    }
+    let mut child =
+        inner.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    assert!(wait_until(Duration::from_secs(10), || ready.exists()));
+    env.run(["gc"]).assert_exit(0).assert_stdout("nothing to clean up\n");
+    assert_eq!(child.wait().unwrap().code(), Some(6));
+}

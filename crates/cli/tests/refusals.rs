@@ -131,3 +131,38 @@ fn a_report_is_written_for_a_refusal_too() {
         serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
     assert_eq!(record["outcome"]["class"], "refused");
 }
+
+/// A home behind a link is the same home: its keys stay out of reach, by either name.
+#[test]
+fn a_home_that_is_reached_through_a_link() {
+    let env = env();
+    let (real, link) = (env.top().join("real"), env.top().join("link"));
+    std::fs::create_dir_all(real.join("ada/.ssh")).unwrap();
+    std::os::unix::fs::symlink("real", &link).unwrap();
+    for home in [link.join("ada"), real.join("../real/ada"), real.join("ada")] {
+        for workspace in ["ada", "ada/.ssh"] {
+            let mut cofferdam = env.cofferdam();
+            cofferdam.env("HOME", &home).current_dir(real.join(workspace));
+            cofferdam.args(["run", "--", "ls", "-A"]);
+            env.finish(cofferdam).assert_exit(125).assert_stderr_has("cannot be a workspace");
+        }
+    }
+}
+
+/// Links planted where a report goes are replaced, not followed.
+#[test]
+fn a_report_is_not_written_through_a_link() {
+    let env = env();
+    let victim = env.file("../victim", "untouched");
+    std::os::unix::fs::symlink(&victim, env.workspace().join("run.json")).unwrap();
+    env.run(["run", "--sandbox", "local", "--report", "run.json", "--", "true"]).assert_exit(0);
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "untouched");
+    // The directory is swapped by the command itself: the report stays in the one that was there.
+    std::fs::create_dir(env.workspace().join("out")).unwrap();
+    std::fs::create_dir(env.top().join("elsewhere")).unwrap();
+    let swap = "mv out kept; ln -s ../elsewhere out";
+    env.run(["run", "--sandbox", "local", "--report", "out/r.json", "--", "sh", "-c", swap])
+        .assert_exit(0);
+    assert!(env.workspace().join("kept/r.json").exists());
+    assert_eq!(std::fs::read_dir(env.top().join("elsewhere")).unwrap().count(), 0);
+}

@@ -92,6 +92,10 @@ pub enum Fault {
     Missing { known_from: String },
     /// The log goes on, but this record is not the one that was known.
     Replaced { known_from: String },
+    /// The log holds, but a file is not the one whose hash it has.
+    Altered { file: String },
+    /// The log holds, but nothing says where it ended.
+    NoHead { file: String },
 }
 
 impl fmt::Display for Broken {
@@ -110,6 +114,13 @@ impl fmt::Display for Broken {
             Fault::Missing { known_from } => {
                 write!(f, "record {seq} is missing: {known_from} knows of it")
             }
+            Fault::Altered { file } => {
+                write!(f, "{file} is not what record {seq} (line {line}) says it was")
+            }
+            Fault::NoHead { file } => write!(
+                f,
+                "{file} is missing or unreadable, so records after {seq} could have been cut off"
+            ),
             Fault::Replaced { known_from } => {
                 write!(f, "record {seq} (line {line}) is not the one that {known_from} knows")
             }

@@ -21,6 +21,26 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+/// What a run left on disk when it was closed, by its BLAKE3 hashes: a file that is changed later is no
+/// longer the one that the log speaks of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Of `record.json` without its anchor, which is written after the event.
+    pub record: String,
+    /// Of the kept output; absent where the run had none.
+    pub stdout: Option<String>,
+    pub stderr: Option<String>,
+}
+
+impl EventKind {
+    pub fn evidence(&self) -> Option<&Evidence> {
+        match self {
+            Self::Rejected { evidence, .. } | Self::Cleanup { evidence, .. } => evidence.as_ref(),
+            _ => None,
+        }
+    }
+}
+
 /// State of a sandbox as its start, failure and stop report it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
@@ -37,7 +57,7 @@ pub enum EventKind {
     #[serde(rename = "sandbox.mode_selected")]
     ModeSelected { asked: String, backend: Backend, passed_over: Vec<String> },
     #[serde(rename = "sandbox.rejected")]
-    Rejected { rule: Rule, field: String, message: String },
+    Rejected { rule: Rule, field: String, message: String, evidence: Option<Evidence> },
     #[serde(rename = "sandbox.image_built")]
     ImageBuilt { image: String, digest: String },
     #[serde(rename = "sandbox.started")]
@@ -77,7 +97,7 @@ pub enum EventKind {
     #[serde(rename = "sandbox.violation")]
     Violation { guarantee: String, message: String },
     #[serde(rename = "sandbox.cleanup")]
-    Cleanup { receipt: CleanupReceipt, left: Vec<String> },
+    Cleanup { receipt: CleanupReceipt, left: Vec<String>, evidence: Option<Evidence> },
     #[serde(rename = "sandbox.orphan_removed")]
     OrphanRemoved { kind: String, name: String },
     #[serde(rename = "changes.sealed")]

@@ -72,7 +72,7 @@ impl Policy {
 
     /// Whether a host variable of this name may be passed in.
     pub fn lets_in(&self, name: &str) -> bool {
-        self.env.iter().any(|pattern| matches_star(pattern, name))
+        self.env.iter().any(|pattern| matches_glob(pattern, name))
     }
 }
 
@@ -136,14 +136,20 @@ fn describe(asked: &Path, real: &Path) -> String {
     }
 }
 
-fn matches_star(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((start, rest)) => name.strip_prefix(start).is_some_and(|tail| {
-            (0..=tail.len())
-                .filter(|at| tail.is_char_boundary(*at))
-                .any(|at| matches_star(rest, &tail[at..]))
-        }),
+/// Whether `name` is one that `pattern` means: `*` stands for any text, `?` for any one character.
+pub(crate) fn matches_glob(pattern: &str, name: &str) -> bool {
+    let (mut pattern, mut name) = (pattern.chars(), name.chars());
+    match pattern.next() {
+        None => name.next().is_none(),
+        Some('*') => {
+            let rest = pattern.as_str();
+            matches_glob(rest, name.as_str())
+                || name.next().is_some_and(|_| matches_glob(&format!("*{rest}"), name.as_str()))
+        }
+        Some(wanted) => {
+            name.next().is_some_and(|c| wanted == '?' || wanted == c)
+                && matches_glob(pattern.as_str(), name.as_str())
+        }
     }
 }
 
@@ -161,9 +167,9 @@ mod tests {
                 reason: "weights".into(),
             }],
             forbidden: Forbidden::new(&forbidden::Places {
-                home: "/home/ada".into(),
-                state: "/home/ada/.local/state/cofferdam".into(),
-                config: "/home/ada/.config/cofferdam".into(),
+                homes: vec!["/home/ada".into()],
+                state: vec!["/home/ada/.local/state/cofferdam".into()],
+                config: vec!["/home/ada/.config/cofferdam".into()],
             }),
         }
     }
@@ -216,10 +222,13 @@ mod tests {
 
     #[test]
     fn stars_in_names() {
-        assert!(matches_star("*", "GITHUB_TOKEN"));
-        assert!(matches_star("CI_*", "CI_JOB"));
-        assert!(matches_star("*_URL", "A_URL"));
-        assert!(!matches_star("CI_*", "XCI_JOB"));
-        assert!(!matches_star("A", "AB"));
+        assert!(matches_glob("*", "GITHUB_TOKEN"));
+        assert!(matches_glob("CI_*", "CI_JOB"));
+        assert!(matches_glob("*_URL", "A_URL"));
+        assert!(!matches_glob("CI_*", "XCI_JOB"));
+        assert!(!matches_glob("A", "AB"));
+        assert!(matches_glob(".env.*", ".env.local") && !matches_glob(".env.*", ".env"));
+        assert!(matches_glob("a?c", "abc") && !matches_glob("a?c", "ac"));
+        assert!(matches_glob("*a*b*", "xxaxxbxx") && !matches_glob("*a*b*", "xxbxxaxx"));
     }
 }

@@ -34,7 +34,7 @@ pub struct Record {
     pub started_at: Stamp,
     pub finished_at: Option<Stamp>,
     pub cleanup: Option<Cleanup>,
-    /// Who is running it; lets a later process tell a live run from one whose owner died.
+    /// Which process ran it.
     pub owner: Owner,
     /// Hash of the run's latest event in the audit chain: a chain cut short is missed here.
     pub anchor: Option<Anchor>,

@@ -4,12 +4,15 @@
 //! a value that is split between two reads is still found. Values shorter than [`MIN_LEN`] are let
 //! through: replacing a `1` everywhere would destroy the record and hide nothing.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 
 use crate::env::Secret;
+use crate::paths::Arg;
 
 /// The shortest value that is redacted, in bytes.
 pub const MIN_LEN: usize = 4;
@@ -32,8 +35,10 @@ impl Redactor {
         let mut values: Vec<&str> = secrets
             .into_iter()
             .map(Secret::reveal)
-            // A value of several lines is printed line by line as often as whole.
+            // A value of several lines is printed line by line as often as whole, and a shell drops the
+            // white space around a word.
             .flat_map(|value| std::iter::once(value).chain(value.lines()))
+            .flat_map(|value| [value, value.trim()])
             .filter(|value| value.len() >= MIN_LEN)
             .collect();
         values.sort_unstable();
@@ -65,6 +70,12 @@ impl Redactor {
                 inner.finder.replace_all_bytes(bytes, &marks)
             }
         }
+    }
+
+    /// Redacts arguments before they are encoded or escaped in any way.
+    pub fn args(&self, args: &[Arg]) -> Vec<Arg> {
+        let redact = |arg: &Arg| OsString::from_vec(self.bytes(arg.0.as_encoded_bytes())).into();
+        args.iter().map(redact).collect()
     }
 
     /// Redacts every string in a JSON value: what is recorded goes through here last.
@@ -150,6 +161,14 @@ mod tests {
     #[test]
     fn the_longer_of_two_secrets_is_hidden_whole() {
         assert_eq!(redactor(&["abcd", "abcdefgh"]).text("abcdefgh"), "[redacted]");
+    }
+
+    #[test]
+    fn arguments_that_are_no_text_and_values_with_white_space() {
+        let redactor = redactor(&["  padded value\t"]);
+        let odd = Arg(OsString::from_vec(b"\xff  padded value\t".to_vec()));
+        assert_eq!(redactor.args(&[odd])[0].0.as_encoded_bytes(), b"\xff[redacted]");
+        assert_eq!(redactor.text("<padded value>"), "<[redacted]>");
     }
 
     #[test]

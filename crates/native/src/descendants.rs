@@ -10,13 +10,29 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::sys::{self, SysError};
 
-/// Ends every child of this process and says which would not go within `patience`. Only for a process
-/// that has no children but those of the one command it supervises.
-pub fn end_all(patience: Duration) -> Result<Vec<u32>, SysError> {
+/// Processes that were our children before a command was started: they are none of its own.
+#[derive(Debug, Clone, Default)]
+pub struct Bystanders(Vec<(u32, Option<u64>)>);
+
+impl Bystanders {
+    pub fn now() -> Self {
+        Self(children().into_iter().map(|pid| (pid, start_ticks(pid))).collect())
+    }
+
+    fn spares(&self, pid: u32) -> bool {
+        self.0.iter().any(|(spared, began)| *spared == pid && *began == start_ticks(pid))
+    }
+}
+
+/// Ends every child of this process but the bystanders, and says which would not go within `patience`.
+/// Only for a process that supervises one command at a time.
+pub fn end_all(spared: &Bystanders, patience: Duration) -> Result<Vec<u32>, SysError> {
     let deadline = Instant::now() + patience;
     loop {
-        while sys::reap(-1)?.is_some() {}
-        let left = children();
+        let left: Vec<u32> = children().into_iter().filter(|pid| !spared.spares(*pid)).collect();
+        for pid in &left {
+            sys::reap(pid.cast_signed())?;
+        }
         if left.is_empty() || Instant::now() >= deadline {
             return Ok(left);
         }
@@ -35,13 +51,15 @@ pub fn end_all(patience: Duration) -> Result<Vec<u32>, SysError> {
 pub fn end_marked(marker: &str, patience: Duration) -> (Vec<u32>, Vec<u32>) {
     let deadline = Instant::now() + patience;
     let mut ended = Vec::new();
+    // Whoever cleans up may have been started by what is cleaned up; it is left, and said to be.
+    let own_line = ancestry();
     loop {
         let left = marked(marker);
-        if left.is_empty() || Instant::now() >= deadline {
+        if left.iter().all(|pid| own_line.contains(pid)) || Instant::now() >= deadline {
             ended.retain(|pid| !left.contains(pid));
             return (ended, left);
         }
-        for pid in left {
+        for pid in left.into_iter().filter(|pid| !own_line.contains(pid)) {
             // By descriptor, and looked at again through it: the number may be another's by now.
             let Some(target) = Pid::from_raw(pid.cast_signed()) else { continue };
             let Ok(fd) = rustix::process::pidfd_open(target, rustix::process::PidfdFlags::empty())
@@ -57,6 +75,15 @@ pub fn end_marked(marker: &str, patience: Duration) -> (Vec<u32>, Vec<u32>) {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// This process and all that it descends from.
+fn ancestry() -> Vec<u32> {
+    let mut line = vec![std::process::id()];
+    while let Some(above) = line.last().and_then(|pid| parent(*pid)).filter(|pid| *pid != 0) {
+        line.push(above);
+    }
+    line
 }
 
 fn children() -> Vec<u32> {

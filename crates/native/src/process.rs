@@ -11,6 +11,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open, set_child_subreaper};
 
 use crate::cgroup::OomCount;
 use crate::confined::ConfineError;
+use crate::descendants::Bystanders;
 use crate::sys::{self, SysError};
 
 /// What to start: the whole environment, nothing inherited.
@@ -47,7 +48,7 @@ pub struct Process {
 #[derive(Debug)]
 pub(crate) enum Reach {
     /// The command itself, leader of its process group. Not confined.
-    Group,
+    Group { bystanders: Bystanders },
     /// The first process of a sandbox, which passes signals on and reports the command's end.
     Init { reports: OwnedFd, oom: Option<OomCount> },
 }
@@ -83,6 +84,7 @@ impl Process {
         std::fs::read_dir(&launch.workdir)
             .map_err(|source| StartError::Workdir { path: launch.workdir.clone(), source })?;
         sys::keep_dead_children()?;
+        let bystanders = Bystanders::now();
         set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|e| SysError::new("prctl (subreaper)", e))?;
         let Some((argv0, args)) = launch.argv.split_first() else {
@@ -120,7 +122,8 @@ impl Process {
         match (child.stdout.take(), child.stderr.take()) {
             (Some(stdout), Some(stderr)) => {
                 let (stdout, stderr) = (stdout.into(), stderr.into());
-                Ok(Self { pid, pidfd, stdin, stdout, stderr, reach: Reach::Group })
+                let reach = Reach::Group { bystanders };
+                Ok(Self { pid, pidfd, stdin, stdout, stderr, reach })
             }
             _ => unreachable!("both streams were asked for as pipes"),
         }

@@ -124,7 +124,7 @@ pub fn supervise(
     };
     run.until_exit()?;
     let (oom, left) = match &run.reach {
-        Reach::Group => (false, descendants::end_all(REAP)?),
+        Reach::Group { bystanders } => (false, descendants::end_all(bystanders, REAP)?),
         // The kernel has ended everything in its pid namespace before we were told of its end.
         Reach::Init { oom, .. } => (oom.as_ref().is_some_and(OomCount::any), Vec::new()),
     };

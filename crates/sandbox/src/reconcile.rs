@@ -1,7 +1,7 @@
 //! Cleans up after owners that died: at the start of every run, and by `cofferdam gc`.
 //!
-//! Only runs that are marked as going on are looked at, and of those only the ones whose owner is gone:
-//! same pid, same start time, same boot. Nothing else is touched.
+//! Only runs that are marked as going on are looked at, and of those only the ones whose mark is no longer
+//! locked: the kernel lets go of a lock when its holder dies, however it dies. Nothing else is touched.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::backend::local::MARKER;
 use crate::clock;
-use crate::runs::{Scribe, Store, is_alive};
+use crate::runs::{Scribe, Store};
 use crate::state::{StateDir, StateError};
 
 /// How long killed processes may take to go.
@@ -38,9 +38,9 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
     let store = Store::new(state);
     let mut done = Vec::new();
     for run in store.active()? {
-        match store.record(run) {
-            Ok(record) if is_alive(&record.owner) => continue,
-            Ok(_) => {}
+        let Some(_claim) = store.claim(run)? else { continue };
+        let mut record = match store.record(run) {
+            Ok(record) => record,
             // Its owner is between the mark and the record.
             Err(_) if !is_stale(run) => continue,
             // Its owner died there: nothing was started.
@@ -53,18 +53,16 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
                 done.push(Reconciled { run, removed: Vec::new(), left: vec![error.to_string()] });
                 continue;
             }
-        }
-        // The owner is gone and changes nothing any more; what it did before it went is read now.
-        let Some(_claim) = store.claim(run)? else { continue };
-        let mut record = store.record(run)?;
+        };
         let redactor = Redactor::default();
         let workspace = record.workspace.clone();
         let mut scribe = Scribe::new(state, run, workspace, actor.to_owned(), redactor);
         let (removed, left) = clean(run, record.backend);
-        for name in &removed {
-            let kind = name.split(' ').next().unwrap_or_default().to_owned();
-            scribe.event(EventKind::OrphanRemoved { kind, name: name.clone() })?;
-        }
+        let orphan = |name: &String| EventKind::OrphanRemoved {
+            kind: name.split(' ').next().unwrap_or_default().to_owned(),
+            name: name.clone(),
+        };
+        let mut events: Vec<EventKind> = removed.iter().map(orphan).collect();
         let receipt =
             if left.is_empty() { CleanupReceipt::Terminated } else { CleanupReceipt::Unconfirmed };
         if record.outcome.is_none() {
@@ -73,11 +71,14 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
             record.finished_at = Some(clock::now());
             let status = "sandbox_failure".to_owned();
             let state = Status { status, message: Some(message.to_owned()), ..Status::default() };
-            scribe.event(EventKind::Failed { state })?;
+            events.push(EventKind::Failed { state });
         }
-        scribe.event(EventKind::Cleanup { receipt, left: left.clone() })?;
         record.cleanup = Some(Cleanup { receipt, left: left.clone() });
-        scribe.record(record)?;
+        scribe.close(record, events, |evidence| EventKind::Cleanup {
+            receipt,
+            left: left.clone(),
+            evidence: Some(evidence),
+        })?;
         if left.is_empty() {
             store.retire(run)?;
         }

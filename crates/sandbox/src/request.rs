@@ -10,7 +10,7 @@ use cofferdam_core::backend::{BackendChoice, Fallback};
 use cofferdam_core::config::{Key, Settings};
 use cofferdam_core::env::{EnvName, EnvValue, Secret};
 use cofferdam_core::mount::Mount;
-use cofferdam_core::paths::{Arg, ExactPath};
+use cofferdam_core::paths::{Arg, ExactPath, overlap};
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::policy::{Ceiling, Exception, Forbidden, MountPolicy, Policy};
 use cofferdam_core::refusal::{Refusal, Rule};
@@ -32,6 +32,7 @@ pub struct Ask {
     pub host_env: BTreeMap<EnvName, String>,
     /// Values of the host variables that are passed through by name, where they are set.
     pub passed: BTreeMap<EnvName, String>,
+    pub home: PathBuf,
     pub places: Places,
 }
 
@@ -69,9 +70,14 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
         BackendChoice::Local
     };
     let toolchains = match ask.host_env.iter().find(|(name, _)| name.as_str() == "PATH") {
-        Some((_, path)) => toolchains(path, &ask.places.home, &policy.mounts.forbidden),
+        Some((_, path)) => toolchains(path, &ask.home, &policy.mounts.forbidden),
         None => Vec::new(),
     };
+    // What is part of the workspace is seen there, with what is blocked in it hidden.
+    let toolchains: Vec<_> = toolchains
+        .into_iter()
+        .filter(|t| !t.paths.iter().any(|path| overlap(&path.real, &workspace.real)))
+        .collect();
     let mut host_env = ask.host_env;
     for (name, value) in toolchains.iter().flat_map(|t| &t.env) {
         if let (Ok(name), Some(value)) = (name.parse(), value.to_str()) {
@@ -173,11 +179,56 @@ fn policy(settings: &Settings, ask: &Ask) -> Result<Policy, Refusal> {
                     reason: e.reason.clone(),
                 })
                 .collect(),
-            forbidden: Forbidden::new(&ask.places),
+            forbidden: Forbidden::new(&every_name(&ask.places)),
         },
         network: policy.network,
         env: policy.env.clone(),
         relax: policy.relax.clone(),
         roles: roles.collect(),
     })
+}
+
+/// The places by the names that were given and by those they really have. A path that somebody asks for
+/// is judged by where it leads, so what it must not lead to has to be known by that name, too.
+fn every_name(places: &Places) -> Places {
+    let both = |paths: &[PathBuf]| -> Vec<PathBuf> {
+        let real = paths.iter().map(|path| really(path));
+        paths.iter().cloned().chain(real).collect()
+    };
+    Places { homes: both(&places.homes), state: both(&places.state), config: both(&places.config) }
+}
+
+/// A path with links followed as far as it exists.
+fn really(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|part| Some((part, std::fs::canonicalize(part).ok()?)));
+    match there {
+        Some((part, real)) => match path.strip_prefix(part) {
+            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+            _ => real,
+        },
+        None => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_behind_a_link_is_known_by_its_real_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(top.join("real/ada")).unwrap();
+        std::os::unix::fs::symlink("real", top.join("link")).unwrap();
+        let places = every_name(&Places {
+            homes: vec![top.join("link/ada")],
+            state: vec![top.join("link/ada/.local/state/cofferdam")],
+            config: vec![],
+        });
+        assert!(places.homes.contains(&top.join("real/ada")));
+        assert!(places.state.contains(&top.join("real/ada/.local/state/cofferdam")));
+        let forbidden = Forbidden::new(&places);
+        assert!(forbidden.reason(&top.join("real/ada/.ssh")).is_some());
+        assert!(forbidden.reason(&top.join("real/ada/src")).is_none());
+    }
 }

@@ -8,6 +8,7 @@ mod watcher;
 use std::path::Path;
 
 use cofferdam_core::backend::{Backend, Selection, select};
+use cofferdam_core::env::Secret;
 use cofferdam_core::event::{EventKind, Status};
 use cofferdam_core::id::RunId;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
@@ -17,7 +18,6 @@ use cofferdam_core::receipt::{Cleanup, CleanupReceipt, Held, Holding};
 use cofferdam_core::record::{Output, RECORD_VERSION, Record};
 use cofferdam_core::redact::Redactor;
 use cofferdam_core::refusal::Refusal;
-use cofferdam_core::spec::SandboxSpec;
 use cofferdam_native::signals::Signals;
 
 use crate::backend::{self, Finish, Stage, Streams};
@@ -52,6 +52,13 @@ pub fn prepare(request: &Request, state: &Path) -> Result<Prepared, Refusal> {
     Ok(Prepared { selection, plan })
 }
 
+impl Prepared {
+    /// The plan as it may be shown: without the values of secrets, wherever they stand.
+    pub fn shown(&self) -> Plan {
+        Plan { command: redactor(&self.plan).args(&self.plan.command), ..self.plan.clone() }
+    }
+}
+
 /// Hides the values of the plan's secrets.
 fn redactor(plan: &Plan) -> Redactor {
     Redactor::new(plan.env.values().filter_map(|value| value.secret()))
@@ -62,7 +69,8 @@ fn redactor(plan: &Plan) -> Redactor {
 pub struct Attempt<'a> {
     pub command: &'a [Arg],
     pub workspace: &'a ExactPath,
-    pub spec: Option<&'a SandboxSpec>,
+    /// What must not be recorded.
+    pub secrets: &'a [Secret],
 }
 
 /// Writes down that a run was refused. The record has no plan, because there is none.
@@ -73,21 +81,20 @@ pub fn reject(
     refusal: &Refusal,
 ) -> Result<Record, RunError> {
     let run = clock::new_run_id(clock::now())?;
-    let secrets = attempt.spec.into_iter().flat_map(|s| s.env.values()).filter_map(|v| v.secret());
-    let redactor = Redactor::new(secrets);
+    let redactor = Redactor::new(attempt.secrets);
     let mut scribe = Scribe::new(state, run, attempt.workspace.clone(), actor.to_owned(), redactor);
     let store = Store::new(state);
-    store.create(run)?;
-    scribe.event(EventKind::Rejected {
-        rule: refusal.rule,
-        field: refusal.field.clone(),
-        message: refusal.message.clone(),
-    })?;
+    let _alive = store.create(run)?;
     let mut record = blank(run, attempt.command, attempt.workspace, actor);
     record.outcome = Some(Outcome::ended(OutcomeClass::Refused, None, refusal.to_string()));
     record.finished_at = Some(clock::now());
     record.cleanup = Some(Cleanup::terminated());
-    let record = scribe.record(record)?;
+    let record = scribe.close(record, Vec::new(), |evidence| EventKind::Rejected {
+        rule: refusal.rule,
+        field: refusal.field.clone(),
+        message: refusal.message.clone(),
+        evidence: Some(evidence),
+    })?;
     store.retire(run)?;
     Ok(record)
 }
@@ -107,12 +114,13 @@ pub fn perform(
     let store = Store::new(state);
     let workspace = &plan.workspace.source.real;
     let mut scribe = Scribe::new(state, run, workspace.clone(), actor.to_owned(), redactor(plan));
-    store.create(run)?;
+    let _alive = store.create(run)?;
     let mut record = blank(run, &plan.command, workspace, actor);
     record.started_at = started_at;
     record.backend = Some(plan.backend);
     record.plan = Some(plan.clone());
-    scribe.write("plan.json", plan)?;
+    let shown = prepared.shown();
+    scribe.write("plan.json", &shown)?;
     // Whole or not at all: others look at it while we run.
     scribe.record(record.clone())?;
     scribe.events(decisions(selection, plan))?;
@@ -203,18 +211,20 @@ fn conclude(
     } else {
         EventKind::Stopped { state, signal: outcome.signal }
     });
-    let (receipt, left) = (cleanup.receipt, cleanup.left.clone());
-    events.push(EventKind::Cleanup { receipt, left });
-    scribe.events(events)?;
     record.outcome = Some(outcome);
     record.usage = usage;
     record.effective = seen.effective;
     record.receipt = seen.receipt;
     record.receipt.extend(record.plan.iter().flat_map(relaxed).collect::<Vec<_>>());
     record.output = seen.output;
+    let (receipt, left) = (cleanup.receipt, cleanup.left.clone());
     record.cleanup = Some(cleanup);
     record.finished_at = Some(clock::now());
-    scribe.record(record)
+    scribe.close(record, events, |evidence| EventKind::Cleanup {
+        receipt,
+        left,
+        evidence: Some(evidence),
+    })
 }
 
 fn class_name(class: OutcomeClass) -> String {

@@ -3,6 +3,7 @@
 //! `runs/<id>/`: `plan.json`, `record.json`, `stdout`, `stderr`, and what a backend keeps. A record is
 //! replaced whole; only the run's owner writes it, or whoever found the owner dead.
 
+pub(crate) mod evidence;
 mod output;
 mod owner;
 mod scribe;
@@ -12,5 +13,5 @@ pub use output::KeptOutput;
 pub use store::{FindError, Store};
 
 pub(crate) use output::OutputKeeper;
-pub(crate) use owner::{current_owner, is_alive};
+pub(crate) use owner::current_owner;
 pub(crate) use scribe::Scribe;

@@ -4,7 +4,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Version of the directory layout.
@@ -24,6 +24,11 @@ pub enum StateError {
     NewerFormat { path: PathBuf, found: String },
     #[error("{} is not a record of this program", path.display())]
     Unreadable { path: PathBuf, source: serde_json::Error },
+    #[error(
+        "{} belongs to another user or can be written by others (set XDG_STATE_HOME, or chown and \
+         chmod it)", path.display()
+    )]
+    NotOurs { path: PathBuf },
     #[error("the system gives no random numbers")]
     Random { source: getrandom::Error },
 }
@@ -42,6 +47,7 @@ impl StateDir {
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, StateError> {
         let state = Self { root: root.into() };
         let format = state.root.join("format");
+        state.must_be_ours()?;
         match fs::read_to_string(&format) {
             Ok(text) if text.trim() == FORMAT.to_string() => Ok(state),
             Ok(text) => {
@@ -60,6 +66,21 @@ impl StateDir {
 
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Whoever can write here decides what was run and what is cleaned up.
+    fn must_be_ours(&self) -> Result<(), StateError> {
+        let metadata = match fs::metadata(&self.root) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(StateError::io("read", &self.root)(error)),
+        };
+        let me = fs::metadata("/proc/self").map_err(StateError::io("read", &self.root))?;
+        let ours = metadata.uid() == me.uid();
+        if ours && metadata.mode() & 0o022 == 0 {
+            return Ok(());
+        }
+        Err(StateError::NotOurs { path: self.root.clone() })
     }
 
     pub(crate) fn runs(&self) -> PathBuf {
@@ -95,15 +116,20 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-/// Replaces a file so that a reader sees the old or the new one, never half of it.
+/// Replaces a file so that a reader sees the old or the new one, never half of it. The temporary file has
+/// a name that nobody can foresee and is never one that was there: somebody else may have planted a link.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StateError> {
-    // The pid keeps two processes that write the same file from writing the same temporary one.
-    let temporary = path.with_extension(format!("tmp-{}", std::process::id()));
-    let written = (|| {
-        let mut file = private_file().write(true).create(true).truncate(true).open(&temporary)?;
-        file.write_all(bytes)?;
-        fs::rename(&temporary, path)
-    })();
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|source| StateError::Random { source })?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{:016x}.tmp", u64::from_le_bytes(random)));
+    let temporary = path.with_file_name(name);
+    let mut file = private_file()
+        .write(true)
+        .create_new(true)
+        .open(&temporary)
+        .map_err(StateError::io("write", path))?;
+    let written = file.write_all(bytes).and_then(|()| fs::rename(&temporary, path));
     written.map_err(|source| {
         // Best effort: the error that matters is the first one.
         fs::remove_file(&temporary).ok();
@@ -124,6 +150,28 @@ mod tests {
         StateDir::open(&root).unwrap();
         StateDir::open(&root).unwrap();
         assert_eq!(fs::metadata(&root).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_planted_link_is_not_written_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "untouched").unwrap();
+        let target = dir.path().join("report.json");
+        std::os::unix::fs::symlink(&victim, &target).unwrap();
+        write_atomically(&target, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "new");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("state");
+        StateDir::open(&root).unwrap();
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(StateDir::open(&root), Err(StateError::NotOurs { .. })));
     }
 
     #[test]

@@ -87,7 +87,9 @@ fn print(args: &EventsArgs, line: &str, out: &mut dyn Write) -> std::io::Result<
     };
     let text = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or("-");
     let run = text("run").parse::<RunId>().map_or("-".to_owned(), RunId::short);
-    const SHOWN: [&str; 8] = ["seq", "ts", "run", "workspace", "actor", "type", "prev", "hash"];
+    // Shown in their own columns, or hashes that only `audit verify` can read.
+    const SHOWN: [&str; 9] =
+        ["seq", "ts", "run", "workspace", "actor", "type", "prev", "hash", "evidence"];
     let rest: Vec<String> = event
         .iter()
         .filter(|(name, value)| !SHOWN.contains(&name.as_str()) && !value.is_null())

@@ -1,15 +1,14 @@
 //! `cofferdam run`: one command in a sandbox.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::Args;
 use cofferdam_core::backend::Backend;
 use cofferdam_core::config::{Entries, Key, Layer, Resolved};
+use cofferdam_core::env::{EnvName, Secret};
 use cofferdam_core::inert::Inert;
 use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::paths::{Arg, ExactPath};
@@ -21,12 +20,13 @@ use cofferdam_sandbox::backend::Streams;
 use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::request::{Ask, Request, assemble};
 use cofferdam_sandbox::run::{Attempt, Prepared, perform, prepare, reject};
-use cofferdam_sandbox::state::{StateDir, write_atomically};
+use cofferdam_sandbox::state::StateDir;
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, refused};
 use crate::json;
+use crate::report::Report;
 use crate::settings::{self, LoadError};
 
 /// Run a command in a sandbox.
@@ -128,15 +128,10 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
         }
     };
     if args.dry_run {
-        json::print(out, &prepared.plan)?;
+        json::print(out, &prepared.shown())?;
         return Ok(Exit::Fine);
     }
-    // A report that cannot be written is better known before the command runs than after.
-    if let Some(path) = &args.report {
-        let path = context.resolve(path);
-        let open = File::options().write(true).create(true).truncate(false).open(&path);
-        open.with_context(|| format!("cannot write {}", path.display())).map_err(not_run)?;
-    }
+    let report = report(args, context)?;
     warn(&prepared);
     let state = open_state(context)?;
     reconcile(&state, &context.actor).map_err(not_run)?;
@@ -148,7 +143,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
         stderr: own.map(|(_, stderr)| stderr),
     };
     let record = perform(&state, &context.actor, &prepared, streams).map_err(not_run)?;
-    finish(args, context, &record, out)
+    finish(args, report.as_ref(), &record, out)
 }
 
 /// Who wants to run what, as far as it is known before anything was checked.
@@ -269,12 +264,25 @@ fn ask(
         explicit: resolved.explicit(),
         host_env: context.place().collect(),
         passed,
+        home: context.home.clone(),
         places: Places {
-            home: context.home.clone(),
-            state: context.state_dir.clone(),
-            config: context.config_dir.clone(),
+            homes: context.homes(),
+            state: vec![context.state_dir.clone()],
+            config: vec![context.config_dir.clone()],
         },
     })
+}
+
+/// What must not be recorded of a request that did not get far: all that the spec knows, and, where there
+/// is none, what the flags name.
+fn secrets(args: &RunArgs, context: &Context, spec: Option<&SandboxSpec>) -> Vec<Secret> {
+    let known = spec.into_iter().flat_map(|s| s.env.values()).filter_map(|v| v.secret().cloned());
+    let passed = args.pass_env.iter().filter_map(|name| context.variable(name)?.to_str());
+    let written = args.env.iter().filter_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        name.parse::<EnvName>().ok()?.sounds_secret().then_some(value)
+    });
+    known.chain(passed.chain(written).map(Secret::new)).collect()
 }
 
 /// Refused: written down, reported, exit 125.
@@ -286,24 +294,30 @@ fn turn_down(
     turned: Turned,
 ) -> Result<Exit, Failure> {
     if !args.dry_run {
-        let attempt =
-            Attempt { command: &attempted.command, workspace: &attempted.workspace, spec };
+        let secrets = secrets(args, context, spec);
+        let attempt = Attempt {
+            command: &attempted.command,
+            workspace: &attempted.workspace,
+            secrets: &secrets,
+        };
         let state = open_state(context)?;
         let record = reject(&state, &context.actor, attempt, &turned.refusal).map_err(not_run)?;
-        write_report(args, context, &record)?;
+        if let Some(report) = report(args, context)? {
+            report.write(&record).map_err(not_run)?;
+        }
     }
     Err(turned.failure)
 }
 
 fn finish(
     args: &RunArgs,
-    context: &Context,
+    report: Option<&Report>,
     record: &Record,
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
-    if let Err(failure) = write_report(args, context, record) {
+    if let Some(Err(error)) = report.map(|report| report.write(record)) {
         // The command has run, and its exit code is what the caller waits for.
-        say(&format!("warning: the report is missing: {:#}", failure.error));
+        say(&format!("warning: the report is missing: {error:#}"));
     }
     if args.json {
         json::print_line(out, record)?;
@@ -338,10 +352,10 @@ pub(crate) fn outcome_word(class: OutcomeClass) -> &'static str {
     }
 }
 
-fn write_report(args: &RunArgs, context: &Context, record: &Record) -> Result<(), Failure> {
-    let Some(path) = &args.report else { return Ok(()) };
-    let text = json::pretty(record)? + "\n";
-    Ok(write_atomically(&context.resolve(path), text.as_bytes())?)
+/// Where the report goes, if one is asked for.
+fn report(args: &RunArgs, context: &Context) -> Result<Option<Report>, Failure> {
+    let path = args.report.as_ref().map(|path| context.resolve(path));
+    path.map(|path| Report::open(&path)).transpose().map_err(not_run)
 }
 
 /// Says so, loudly and whatever `--quiet` says, when there is no sandbox.

@@ -1,10 +1,11 @@
 //! The checks a request must pass. Each is pure and looks at one thing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Override, WORKSPACE};
 use crate::caps::Caps;
-use crate::mount::Mount;
+use crate::mount::{Access, Mount};
+use crate::paths::overlap;
 use crate::policy::{Ceiling, Policy};
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
@@ -216,26 +217,51 @@ fn mount_target(mount: &Mount) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A staged or read-only workspace must not be reachable for writing by another name.
+/// A mount must not be a second door into the workspace: to writing where it is staged or read-only, nor to
+/// what is blocked in it.
 pub(super) fn no_second_door(spec: &SandboxSpec) -> Result<(), Refusal> {
-    if spec.mode == Mode::Direct {
-        return Ok(());
+    let workspace = &spec.workspace.real;
+    for mount in spec.mounts.iter().filter(|mount| overlap(&mount.source.real, workspace)) {
+        let source = mount.source.real.display();
+        if spec.mode != Mode::Direct && mount.access == Access::Write {
+            return Err(refuse(
+                Rule::Consistent,
+                "sandbox.mounts",
+                format!(
+                    "{source} is part of the workspace, which is {}, and would be writable",
+                    spec.mode
+                ),
+                "mount it read-only, or use --mode direct",
+            ));
+        }
+        let shown = mount.source.real.strip_prefix(workspace).unwrap_or(Path::new(""));
+        if let Some(pattern) = spec.blocked.iter().find(|pattern| may_show(shown, pattern)) {
+            return Err(refuse(
+                Rule::Consistent,
+                "sandbox.mounts",
+                format!(
+                    "{source} would show what sandbox.blocked hides in the workspace ({pattern})"
+                ),
+                "use it where it is in /workspace, or mount a directory that the pattern cannot mean",
+            ));
+        }
     }
-    let door = spec.mounts.iter().find(|mount| {
-        mount.access == crate::mount::Access::Write
-            && crate::paths::overlap(&mount.source.real, &spec.workspace.real)
-    });
-    match door {
-        None => Ok(()),
-        Some(mount) => Err(refuse(
-            Rule::Consistent,
-            "sandbox.mounts",
-            format!(
-                "{} is part of the workspace, which is {}, and would be writable",
-                mount.source.real.display(),
-                spec.mode
-            ),
-            "mount it read-only, or use --mode direct",
-        )),
+    Ok(())
+}
+
+/// Whether a view of `shown`, a path in the workspace, could hold something that `pattern` hides. A
+/// pattern without a slash means names in the workspace's own directory; one with a slash is compared as
+/// far as it is literal, and in doubt the answer is yes.
+fn may_show(shown: &Path, pattern: &str) -> bool {
+    let Some(first) = shown.components().next() else { return true };
+    if !pattern.contains('/') {
+        let name = first.as_os_str().to_string_lossy();
+        return crate::policy::matches_glob(pattern, &name);
     }
+    let literal: PathBuf = Path::new(pattern)
+        .components()
+        .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']))
+        .filter(|part| matches!(part, std::path::Component::Normal(_)))
+        .collect();
+    overlap(shown, &literal)
 }

@@ -72,9 +72,9 @@ fn policy() -> Policy {
             allowed: vec!["/srv/project".into(), "/data".into()],
             exceptions: vec![],
             forbidden: Forbidden::new(&Places {
-                home: "/home/ada".into(),
-                state: "/home/ada/.local/state/cofferdam".into(),
-                config: "/home/ada/.config/cofferdam".into(),
+                homes: vec!["/home/ada".into()],
+                state: vec!["/home/ada/.local/state/cofferdam".into()],
+                config: vec!["/home/ada/.config/cofferdam".into()],
             }),
         },
         network: Network::None,
@@ -205,6 +205,20 @@ fn workspaces_workdirs_and_targets() {
     let twice = vec![mount("/data", Access::Read), mount("/data", Access::Read)];
     assert_eq!(refused(&with(twice)), Rule::Consistent);
     assert!(plan(&with(vec![mount("/data", Access::Read)]), &policy(), &native()).is_ok());
+    // What is blocked would be seen by a second name: the whole workspace, or a blocked directory of it.
+    let view = |source: &str, pattern: &str| {
+        let mounts = vec![Mount {
+            source: host_path(source, source),
+            target: "/data".into(),
+            access: Access::Read,
+        }];
+        plan(&SandboxSpec { mounts, blocked: vec![pattern.into()], ..spec() }, &policy(), &native())
+            .is_ok()
+    };
+    assert!(!view("/srv/project", ".env"));
+    assert!(!view("/srv/project/keys", "k*") && view("/srv/project/data", "k*"));
+    assert!(!view("/srv/project/a", "a/b/secret") && !view("/srv/project/a/b", "a/b/secret"));
+    assert!(!view("/srv/project/data", "**/.env") && view("/srv/project/data", "a/b/secret"));
     // The staged workspace would be writable by a second name.
     assert_eq!(refused(&with(vec![mount("/data", Access::Write)])), Rule::Consistent);
 }

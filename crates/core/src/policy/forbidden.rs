@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::paths::overlap;
 
-/// Where the host keeps what must stay out of reach; depends on the user.
-#[derive(Debug, Clone)]
+/// Where the host keeps what must stay out of reach; depends on the user. A place may have several names,
+/// as when a home is reached through a link: all of them are listed.
+#[derive(Debug, Clone, Default)]
 pub struct Places {
-    pub home: PathBuf,
+    pub homes: Vec<PathBuf>,
     /// Our own run store and audit log.
-    pub state: PathBuf,
+    pub state: Vec<PathBuf>,
     /// Our own configuration.
-    pub config: PathBuf,
+    pub config: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,14 +91,16 @@ impl Forbidden {
             why: why.to_owned(),
         };
         let system = SYSTEM.iter().map(|(path, why)| entry(Path::new(path), Reach::Whole, why));
-        let in_home =
-            IN_HOME.iter().map(|(name, why)| entry(&places.home.join(name), Reach::Whole, why));
-        let own = [
-            entry(Path::new("/"), Reach::Itself, "it is the whole host"),
-            entry(&places.home, Reach::Itself, "it is the home directory"),
-            entry(&places.state, Reach::Whole, "it is Cofferdam's own record"),
-            entry(&places.config, Reach::Whole, "it is Cofferdam's own configuration"),
-        ];
+        let each = |paths: &[PathBuf], reach, why: &str| -> Vec<Entry> {
+            paths.iter().map(|path| entry(path, reach, why)).collect()
+        };
+        let in_home = places.homes.iter().flat_map(|home| {
+            IN_HOME.iter().map(|(name, why)| entry(&home.join(name), Reach::Whole, why))
+        });
+        let mut own = vec![entry(Path::new("/"), Reach::Itself, "it is the whole host")];
+        own.extend(each(&places.homes, Reach::Itself, "it is the home directory"));
+        own.extend(each(&places.state, Reach::Whole, "it is Cofferdam's own record"));
+        own.extend(each(&places.config, Reach::Whole, "it is Cofferdam's own configuration"));
         Self { entries: own.into_iter().chain(system).chain(in_home).collect() }
     }
 
@@ -123,9 +126,9 @@ mod tests {
 
     fn forbidden() -> Forbidden {
         Forbidden::new(&Places {
-            home: "/home/ada".into(),
-            state: "/home/ada/.local/state/cofferdam".into(),
-            config: "/home/ada/.config/cofferdam".into(),
+            homes: vec!["/home/ada".into(), "/real/ada".into()],
+            state: vec!["/home/ada/.local/state/cofferdam".into()],
+            config: vec!["/home/ada/.config/cofferdam".into()],
         })
     }
 
@@ -149,6 +152,8 @@ mod tests {
             "/home/ada/.config",
             "/home/ada/.config/cofferdam",
             "/home/ada/.local",
+            "/real/ada",
+            "/real/ada/.ssh",
             "/home/ada/.local/state/cofferdam/runs",
         ] {
             assert!(forbidden().reason(Path::new(path)).is_some(), "{path}");

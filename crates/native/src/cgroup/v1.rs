@@ -56,6 +56,12 @@ fn settings(controller: Controller, limits: &Limits) -> Vec<Setting> {
     match controller {
         Controller::Memory => vec![
             must("memory.limit_in_bytes", limits.memory.0.to_string()),
+            // What sockets hold is counted apart.
+            Setting {
+                file: "memory.kmem.tcp.limit_in_bytes",
+                value: limits.memory.0.to_string(),
+                need: Need::WhereThere,
+            },
             Setting {
                 file: "memory.memsw.limit_in_bytes",
                 value: limits.memory.0.to_string(),

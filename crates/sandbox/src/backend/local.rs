@@ -51,7 +51,7 @@ pub(super) fn environment(plan: &Plan, run: &str) -> Vec<(OsString, OsString)> {
 }
 
 /// A terminal is carried over a pipe; anything else the command may read by itself.
-pub(super) fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
+fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
     match stdin {
         None => StdinKind::Empty,
         Some(fd) if fd.is_terminal() => StdinKind::Pipe,

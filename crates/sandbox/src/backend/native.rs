@@ -1,12 +1,16 @@
 //! Linux namespaces, no daemon: the sandbox of [`cofferdam_native`], watched like any other command.
 
+use std::os::fd::BorrowedFd;
+
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
 use cofferdam_native::confined::{Confined, Confinement, start};
+use cofferdam_native::process::StdinKind;
 use cofferdam_native::supervise::supervise;
+use rustix::fs::fstatfs;
 
-use super::local::{not_started, outcome, passage, patience, stdin_kind};
+use super::local::{not_started, outcome, passage, patience};
 use super::{Finish, Observer, Stage, Standing};
 
 pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -> Finish {
@@ -51,6 +55,17 @@ pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -
             usage: None,
             cleanup: cleanup(left),
         },
+    }
+}
+
+/// The program is given no file of the host to hold: through one that is open it could change its mode, or
+/// write to it, or reach a network. An unnamed pipe is nobody's file; everything else is carried.
+fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
+    const PIPEFS: i64 = 0x5049_5045;
+    match stdin {
+        None => StdinKind::Empty,
+        Some(fd) if fstatfs(fd).is_ok_and(|fs| fs.f_type == PIPEFS) => StdinKind::Inherit,
+        Some(_) => StdinKind::Pipe,
     }
 }
 

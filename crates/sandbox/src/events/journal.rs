@@ -60,7 +60,9 @@ impl Journal {
         let path = self.state.audit_log();
         let (mut head, torn_bytes) = self.current_head(files)?;
         let recovered = (torn_bytes > 0).then(|| recovered(first, torn_bytes));
-        let mut text = String::new();
+        // Somebody may have cut the log inside a line; ours must not become part of it.
+        let mut text =
+            if ends_in_a_line(&files.log, head.bytes) { String::new() } else { "\n".into() };
         for event in recovered.iter().chain(events) {
             let (line, next) = chain::link(&head, event);
             text.push_str(&line);
@@ -162,6 +164,12 @@ impl Journal {
             lines.push(String::from_utf8_lossy(&line).into_owned());
         }
     }
+}
+
+/// Whether the log, of this length, ends where a line ends.
+fn ends_in_a_line(log: &File, length: u64) -> bool {
+    let mut last = [0];
+    length == 0 || log.read_exact_at(&mut last, length - 1).is_ok_and(|()| last == *b"\n")
 }
 
 /// Length of the head file: room for two numbers and a hash.

@@ -1,13 +1,14 @@
 //! Proves, offline, that the log is what was written.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 
-use cofferdam_core::chain::{Broken, Head, Known, Verifier};
+use cofferdam_core::chain::{Broken, Fault, Head, Known, Verifier};
 use serde::Serialize;
 
 use super::Journal;
-use crate::runs::Store;
+use crate::runs::{Store, evidence};
 use crate::state::{StateDir, StateError};
 
 /// A log that holds.
@@ -35,7 +36,7 @@ impl VerifyError {
     }
 }
 
-/// Walks the whole log. Besides the chain itself, every record that is known from elsewhere must be in
+/// Walks the whole log, then looks at what it says of each run's files. Besides the chain itself, every record that is known from elsewhere must be in
 /// it: the head file, the latest event of each run, and `anchors` that the caller kept.
 pub fn verify(state: &StateDir, anchors: &[Known]) -> Result<Report, VerifyError> {
     // What is known is read before the log: a run that goes on meanwhile only adds.
@@ -46,7 +47,10 @@ pub fn verify(state: &StateDir, anchors: &[Known]) -> Result<Report, VerifyError
     known.retain(|known| known.anchor.seq > 0);
     let anchors = known.len();
 
+    let headless = Journal::new(state).read_head().is_none();
     let path = state.audit_log();
+    let mut closed = BTreeMap::new();
+    let mut lines = 0;
     let mut verifier = Verifier::new(known);
     match File::open(&path) {
         Ok(file) => {
@@ -54,12 +58,29 @@ pub fn verify(state: &StateDir, anchors: &[Known]) -> Result<Report, VerifyError
                 let line = line.map_err(StateError::io("read", &path))?;
                 // Bytes that are not text cannot be a line of ours; the verifier says so.
                 let line = String::from_utf8_lossy(&line);
-                verifier.feed(&line).map_err(VerifyError::Broken)?;
+                let entry = verifier.feed(&line).map_err(VerifyError::Broken)?;
+                lines += 1;
+                if let (Some(run), Some(evidence)) = (entry.event.run, entry.event.kind.evidence())
+                {
+                    closed.insert(run, (lines, entry.seq, evidence.clone()));
+                }
             }
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(StateError::io("read", &path)(error).into()),
     }
     let head = verifier.finish().map_err(VerifyError::Broken)?;
+    if headless && head.seq > 0 {
+        let file = state.audit_head().display().to_string();
+        let fault = Fault::NoHead { file };
+        return Err(VerifyError::Broken(Broken { line: lines + 1, seq: head.seq, fault }));
+    }
+    for (run, (line, seq, evidence)) in closed {
+        let dir = Store::new(state).dir(run);
+        if let Some(name) = evidence::contradiction(&evidence, &dir) {
+            let fault = Fault::Altered { file: dir.join(name).display().to_string() };
+            return Err(VerifyError::Broken(Broken { line, seq, fault }));
+        }
+    }
     Ok(Report { head, anchors })
 }

@@ -135,9 +135,9 @@ mod tests {
             std::fs::create_dir_all(home.join(path)).unwrap();
         }
         let forbidden = Forbidden::new(&Places {
-            home: home.clone(),
-            state: home.join(".local/state/cofferdam"),
-            config: home.join(".config/cofferdam"),
+            homes: vec![home.clone()],
+            state: vec![home.join(".local/state/cofferdam")],
+            config: vec![home.join(".config/cofferdam")],
         });
         let h = home.display();
         let path =

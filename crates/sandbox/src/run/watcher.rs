@@ -58,6 +58,12 @@ impl<'a> Watcher<'a> {
         }
     }
 
+    /// The command as text for the log: without secrets first, then harmless.
+    fn command(&self) -> Vec<String> {
+        let args = self.scribe.redactor().args(&self.plan.command);
+        args.iter().map(|arg| Inert::os(&arg.0).to_string()).collect()
+    }
+
     pub(super) fn finish(self) -> Result<Seen, StateError> {
         let Self { stdout, stderr, mut seen, trouble, .. } = self;
         let (stdout_bytes, stdout, _) = stdout.finish();
@@ -103,7 +109,7 @@ impl Observer for Watcher<'_> {
                 exit_code: None,
             },
             backend: self.plan.backend,
-            command: self.plan.command.iter().map(|arg| Inert::os(&arg.0).to_string()).collect(),
+            command: self.command(),
             effective: standing.effective.clone(),
             image_digest: None,
             env: self.plan.env.keys().map(ToString::to_string).collect(),

@@ -1,4 +1,4 @@
-//! Who is running a run, so that a later process can tell whether it still is.
+//! Who is running a run, for the record.
 
 use std::fs;
 
@@ -12,22 +12,4 @@ fn boot_id() -> String {
 pub(crate) fn current_owner() -> Owner {
     let pid = std::process::id();
     Owner { pid, start_ticks: start_ticks(pid).unwrap_or(0), boot_id: boot_id() }
-}
-
-/// Whether that very process still lives: the pid alone may be another's by now.
-pub(crate) fn is_alive(owner: &Owner) -> bool {
-    owner.boot_id == boot_id() && start_ticks(owner.pid) == Some(owner.start_ticks)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_recycled_pid_or_another_boot_is_not_the_owner() {
-        let me = current_owner();
-        assert!(is_alive(&me));
-        assert!(!is_alive(&Owner { start_ticks: me.start_ticks + 1, ..me.clone() }));
-        assert!(!is_alive(&Owner { boot_id: "other".into(), ..me }));
-    }
 }

@@ -1,13 +1,13 @@
 //! Writes down what happens to one run: events, the record, and nothing that is secret.
 
-use cofferdam_core::event::{Event, EventKind};
+use cofferdam_core::event::{Event, EventKind, Evidence};
 use cofferdam_core::id::RunId;
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::record::{Anchor, Record};
 use cofferdam_core::redact::Redactor;
 use serde_json::{Map, Value};
 
-use super::Store;
+use super::{Store, evidence};
 use crate::clock;
 use crate::events::Journal;
 use crate::state::{StateDir, StateError};
@@ -73,10 +73,26 @@ impl Scribe {
     /// written: without the values of secrets.
     pub(crate) fn record(&self, mut record: Record) -> Result<Record, StateError> {
         record.anchor = self.anchor.clone();
+        self.redact_commands(&mut record);
         let value = self.redacted(&record);
         self.store.replace(self.run, "record.json", &value)?;
         let path = self.store.dir(self.run).join("record.json");
         serde_json::from_value(value).map_err(|source| StateError::Unreadable { path, source })
+    }
+
+    /// Closes a run: writes its last events, the very last of which carries the evidence, and its record.
+    pub(crate) fn close(
+        &mut self,
+        mut record: Record,
+        mut events: Vec<EventKind>,
+        last: impl FnOnce(Evidence) -> EventKind,
+    ) -> Result<Record, StateError> {
+        self.redact_commands(&mut record);
+        let dir = self.store.dir(self.run);
+        let evidence = evidence::gather(&self.redacted(&record), &dir);
+        events.push(last(evidence.map_err(StateError::io("read", &dir))?));
+        self.events(events)?;
+        self.record(record)
     }
 
     /// Writes a file of the run that is not there yet.
@@ -86,6 +102,14 @@ impl Scribe {
         value: &impl serde::Serialize,
     ) -> Result<(), StateError> {
         self.store.write_new(self.run, file, &self.redacted(value))
+    }
+
+    /// Commands may hold bytes that JSON has to encode, which hides a secret from a search for its text.
+    fn redact_commands(&self, record: &mut Record) {
+        record.command = self.redactor.args(&record.command);
+        if let Some(plan) = &mut record.plan {
+            plan.command = self.redactor.args(&plan.command);
+        }
     }
 
     /// A value as it may be shown and kept.

@@ -38,15 +38,19 @@ impl Store {
         self.state.runs().join(run.to_string())
     }
 
-    /// Makes the directory of a new run and marks it as going on.
-    pub(crate) fn create(&self, run: RunId) -> Result<(), StateError> {
-        let marker = self.marker(run);
-        private_file()
+    /// Makes the directory of a new run and marks it as going on. The mark is locked for as long as it is
+    /// held: that, and not a process id, is what tells others that the run is alive, in whatever
+    /// namespace they are.
+    pub(crate) fn create(&self, run: RunId) -> Result<File, StateError> {
+        let path = self.marker(run);
+        let marker = private_file()
             .write(true)
             .create_new(true)
-            .open(&marker)
-            .map_err(StateError::io("create", &marker))?;
-        make_private_dir(&self.dir(run))
+            .open(&path)
+            .map_err(StateError::io("create", &path))?;
+        marker.lock().map_err(StateError::io("lock", &path))?;
+        make_private_dir(&self.dir(run))?;
+        Ok(marker)
     }
 
     /// Takes the mark away: nothing of the run is left to clean up.
@@ -64,8 +68,8 @@ impl Store {
         self.state.active().join(run.to_string())
     }
 
-    /// Opens the mark of a run that seems to be left behind, for one process at a time. `None` where
-    /// another cleans up already, or its owner retired it after all.
+    /// Takes over a run that was left behind. `None` where its owner lives, where another cleans up
+    /// already, or where it was retired meanwhile.
     pub(crate) fn claim(&self, run: RunId) -> Result<Option<File>, StateError> {
         let path = self.marker(run);
         let marker = match File::open(&path) {

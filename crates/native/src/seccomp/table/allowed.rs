@@ -51,11 +51,6 @@ pub(super) static GROUPS: &[Group] = &[
         ],
     ),
     allow(
-        "asynchronous io",
-        "the old interface, which databases use; io_uring is refused",
-        calls![SYS_io_setup SYS_io_destroy SYS_io_submit SYS_io_cancel SYS_io_getevents],
-    ),
-    allow(
         "memory",
         "the program's own address space; how much of it is the cgroup's matter",
         calls![

@@ -69,6 +69,12 @@ pub(super) static GROUPS: &[Group] = &[
     ),
     refuse(
         Errno::NOSYS,
+        "asynchronous io",
+        "its contexts are counted for the whole host: one sandbox could take them all; callers fall back",
+        calls![SYS_io_setup SYS_io_destroy SYS_io_submit SYS_io_cancel SYS_io_getevents],
+    ),
+    refuse(
+        Errno::NOSYS,
         "io_uring",
         "does what it is told past the filter, and is the kernel's richest source of holes; runtimes \
          fall back to epoll and threads",
