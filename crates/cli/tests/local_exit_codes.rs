@@ -52,6 +52,8 @@ fn a_timeout_ends_the_group_and_is_called_one() {
     let env = env();
     let begin = Instant::now();
     local(&env, &["--timeout", "1s", "--", "sh", "-c", "sleep 60 & sleep 60"]).assert_exit(124);
+    // Started by us and not by a shell, which would clear the signals it was born with.
+    local(&env, &["--timeout", "1s", "--", "sleep", "60"]).assert_exit(124);
     assert!(begin.elapsed() < Duration::from_secs(10), "a program that obeys is not waited for");
     assert_eq!(env.latest_record()["outcome"]["class"], "timed_out");
     let types: Vec<_> = env.events().iter().map(|e| e["type"].clone()).collect();
