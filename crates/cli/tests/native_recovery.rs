@@ -37,3 +37,20 @@ fn the_next_run_works_after_a_kill() {
     child.wait().unwrap();
     native::run(&env, &[], "echo fine").assert_exit(0).assert_stdout("fine\n");
 }
+
+/// Old runs go when they are told to, staged files and all, and the log still holds.
+#[test]
+fn finished_runs_are_removed_on_request_and_on_record() {
+    for env in [TestEnv::with_binary(BINARY), TestEnv::with_binary(BINARY).unprivileged()] {
+        env.file("dir/file", "x");
+        native::run(&env, &[], "rm -r dir; mkdir dir; echo y > dir/new").assert_exit(0);
+        env.run(["gc", "--older-than", "1d"]).assert_exit(0).assert_stdout("nothing to clean up\n");
+        assert_eq!(env.runs().len(), 1);
+        std::thread::sleep(Duration::from_millis(20));
+        env.run(["gc", "--older-than", "10ms"]).assert_exit(0);
+        assert!(env.runs().is_empty());
+        assert!(env.events().iter().any(|e| e["type"] == "run.removed"));
+        env.run(["audit", "verify"]).assert_exit(0);
+        env.run(["gc", "--older-than", "soon"]).assert_exit(2);
+    }
+}

@@ -110,7 +110,7 @@ impl Caps {
         )
     }
 
-    /// A backend that keeps the default promises: for tests of what stands on top of them.
+    /// A backend that keeps every promise that a request makes by default.
     pub fn confining(backend: Backend) -> Self {
         use Guarantee::*;
         Self::with(

@@ -110,6 +110,9 @@ pub enum EventKind {
     Undone { manifest: String, entries: u64 },
     #[serde(rename = "changes.conflict")]
     Conflict { manifest: String, paths: Vec<String> },
+    /// A finished run was removed from disk on purpose.
+    #[serde(rename = "run.removed")]
+    RunRemoved { finished_at: Option<Stamp> },
     /// A line that was cut off by a crash was taken out of the log before the next was written.
     #[serde(rename = "audit.recovered")]
     AuditRecovered { torn_bytes: u64 },

@@ -124,7 +124,7 @@ impl FromStr for Span {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let bad = || NotAQuantity {
             text: text.to_owned(),
-            what: "a span of time: write a whole number and ms, s, m or h, as in 90s or 1h30m",
+            what: "a span of time: write a whole number and ms, s, m, h or d, as in 90s or 1h30m",
         };
         if let Some(seconds) = parse_digits(text) {
             return seconds.checked_mul(1000).map(|millis| Self { millis }).ok_or_else(bad);
@@ -140,6 +140,7 @@ impl FromStr for Span {
                 "s" => 1000,
                 "m" => 60_000,
                 "h" => 3_600_000,
+                "d" => 86_400_000,
                 _ => return Err(bad()),
             };
             let part = parse_digits(&rest[..digits]).and_then(|n| n.checked_mul(unit));
@@ -221,7 +222,8 @@ mod tests {
         assert_eq!("1h30m".parse(), Ok(Span::secs(5400)));
         assert_eq!("250ms".parse(), Ok(Span { millis: 250 }));
         assert_eq!("10".parse(), Ok(Span::secs(10)));
-        for bad in ["", "s", "1d", "-1s", "1s ", "99999999999999999999s"] {
+        assert_eq!("2d".parse(), Ok(Span::secs(172_800)));
+        for bad in ["", "s", "1w", "-1s", "1s ", "99999999999999999999s"] {
             assert!(bad.parse::<Span>().is_err(), "{bad}");
         }
         assert_eq!(Span::secs(600).to_string(), "10m");

@@ -24,29 +24,7 @@ pub fn caps(state: &Path) -> Caps {
     if let Some(lack) = unusable() {
         return Caps::unusable(Backend::Native, lack.reason, lack.remedy);
     }
-    let mut caps = Caps::with(
-        Backend::Native,
-        [
-            StagedWorkspace,
-            ReadonlyWorkspace,
-            DirectWorkspace,
-            ReadonlyRoot,
-            BlockedPaths,
-            Mounts,
-            Tmpfs,
-            Privileges,
-            Seccomp,
-            Landlock,
-            NetworkNone,
-            MemoryLimit,
-            CpuLimit,
-            PidsLimit,
-            Timeout,
-            IdleTimeout,
-            OutputLimit,
-            Environment,
-        ],
-    );
+    let mut caps = Caps::confining(Backend::Native);
     let mut lacks = absent().to_vec();
     lacks.extend(overlay_lack(state).map(|lack| (StagedWorkspace, lack)));
     let found = survey();

@@ -6,6 +6,7 @@
 //! - [`runs`]: the run store, one directory a run.
 //! - [`events`]: the audit log, a hash chain shared by all processes.
 //! - [`reconcile`]: cleans up after owners that died.
+//! - [`prune`]: removes runs that nobody needs any more.
 //! - [`doctor`]: what this host can enforce.
 //! - [`state`]: where all of this lives on disk.
 //!
@@ -16,6 +17,7 @@ pub mod backend;
 pub mod doctor;
 pub mod events;
 pub mod host;
+pub mod prune;
 pub mod reconcile;
 pub mod request;
 pub mod run;

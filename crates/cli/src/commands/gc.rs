@@ -3,8 +3,11 @@
 use std::io::Write;
 
 use clap::Args;
+use cofferdam_core::quantity::Span;
+use cofferdam_sandbox::prune::prune;
 use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::state::StateDir;
+use serde_json::json as object;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -14,12 +17,17 @@ use crate::json;
 /// Clean up after runs whose owner died.
 ///
 /// Ends their processes, removes what they left outside their directory and closes their records.
-/// Touches nothing that is not Cofferdam's. Every `run` does this first, too.
+/// Touches nothing that is not Cofferdam's. Every `run` does this first, too; runs are removed only where
+/// you ask for it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cofferdam gc
+  cofferdam gc --older-than 30d      # and remove what finished longer ago
   cofferdam gc --json")]
 pub(crate) struct GcArgs {
+    /// Also remove finished runs that ended longer ago than this, with what they staged and printed.
+    #[arg(long, value_name = "SPAN")]
+    older_than: Option<Span>,
     /// Print what was done as JSON.
     #[arg(long)]
     json: bool,
@@ -28,12 +36,19 @@ pub(crate) struct GcArgs {
 pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
     let state = StateDir::open(&context.state_dir)?;
     let done = reconcile(&state, &context.actor)?;
+    let removed = match args.older_than {
+        Some(age) => prune(&state, &context.actor, age)?,
+        None => Vec::new(),
+    };
     let clean = done.iter().all(|run| run.left.is_empty());
     if args.json {
-        json::print(out, &done)?;
-    } else if done.is_empty() {
+        json::print(out, &object!({ "cleaned": done, "removed": removed }))?;
+    } else if done.is_empty() && removed.is_empty() {
         writeln!(out, "nothing to clean up")?;
     } else {
+        for run in &removed {
+            writeln!(out, "run {}: removed for good", run.short())?;
+        }
         for run in &done {
             let removed =
                 if run.removed.is_empty() { "nothing".to_owned() } else { run.removed.join(", ") };

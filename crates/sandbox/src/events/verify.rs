@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 
 use cofferdam_core::chain::{Broken, Fault, Head, Known, Verifier};
+use cofferdam_core::event::EventKind;
 use serde::Serialize;
 
 use super::Journal;
@@ -60,8 +61,10 @@ pub fn verify(state: &StateDir, anchors: &[Known]) -> Result<Report, VerifyError
                 let line = String::from_utf8_lossy(&line);
                 let entry = verifier.feed(&line).map_err(VerifyError::Broken)?;
                 lines += 1;
-                if let (Some(run), Some(evidence)) = (entry.event.run, entry.event.kind.evidence())
-                {
+                let Some(run) = entry.event.run else { continue };
+                if let EventKind::RunRemoved { .. } = entry.event.kind {
+                    closed.remove(&run);
+                } else if let Some(evidence) = entry.event.kind.evidence() {
                     closed.insert(run, (lines, entry.seq, evidence.clone()));
                 }
             }

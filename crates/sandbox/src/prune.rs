@@ -1,0 +1,57 @@
+//! Removes runs that nobody needs any more, and writes down that they were removed: a run that is merely
+//! gone contradicts the log.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use cofferdam_core::event::EventKind;
+use cofferdam_core::id::RunId;
+use cofferdam_core::quantity::Span;
+use cofferdam_core::redact::Redactor;
+
+use crate::clock;
+use crate::runs::{Scribe, Store};
+use crate::state::{StateDir, StateError};
+
+/// Removes finished runs that ended longer ago than `age`, with what they staged and printed.
+pub fn prune(state: &StateDir, actor: &str, age: Span) -> Result<Vec<RunId>, StateError> {
+    let store = Store::new(state);
+    let before = clock::now().unix_millis().saturating_sub(age.millis);
+    let mut removed = Vec::new();
+    for run in store.ids()? {
+        // One that cannot be read is shown by `runs`; it is not for us to decide that it may go.
+        let Ok(record) = store.record(run) else { continue };
+        if record.finished_at.is_none_or(|at| at.unix_millis() >= before) {
+            continue;
+        }
+        let mut scribe =
+            Scribe::new(state, run, record.workspace, actor.to_owned(), Redactor::default());
+        scribe.event(EventKind::RunRemoved { finished_at: record.finished_at })?;
+        let dir = store.dir(run);
+        remove(&dir).map_err(StateError::io("remove", &dir))?;
+        removed.push(run);
+    }
+    Ok(removed)
+}
+
+/// An overlay leaves directories behind that even their owner may not enter.
+fn remove(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let work = dir.join("work");
+            for closed in [work.join("work"), work.join("work/incompat"), work.clone()] {
+                if closed.is_dir() {
+                    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700))?;
+                }
+            }
+            let incompat = work.join("work/incompat");
+            for inner in incompat.read_dir().into_iter().flatten() {
+                fs::set_permissions(inner?.path(), fs::Permissions::from_mode(0o700))?;
+            }
+            fs::remove_dir_all(dir)
+        }
+        answer => answer,
+    }
+}
