@@ -94,7 +94,10 @@ fn children_that_were_there_before_are_left_alone() {
     let env = env();
     let cofferdam = env.cofferdam();
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", "sleep 30 & echo $! > child; exec \"$0\" run --sandbox local -- true"]);
+    shell.args([
+        "-c",
+        "sleep 60 >/dev/null 2>&1 & echo $! > child; exec \"$0\" run --sandbox local -- true",
+    ]);
     shell.arg(cofferdam.get_program()).env_clear().current_dir(env.workspace());
     for (name, value) in cofferdam.get_envs() {
         shell.env(name, value.unwrap_or_default());
