@@ -96,6 +96,11 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
     stat_field(pid, 19)?.parse().ok()
 }
 
+/// Whether a process with one thread is dead and only waits to be taken away by its parent.
+pub fn is_zombie(pid: u32) -> bool {
+    stat_field(pid, 0).is_some_and(|state| state == "Z")
+}
+
 /// A field of `/proc/PID/stat`, counted from the state, which is 0: the name before it may hold
 /// spaces and brackets.
 fn stat_field(pid: u32, index: usize) -> Option<String> {
