@@ -71,6 +71,11 @@ impl StateDir {
         self.root.join("active")
     }
 
+    /// One directory for each launcher that runs.
+    pub(crate) fn pool(&self) -> PathBuf {
+        self.root.join("pool")
+    }
+
     pub fn audit_log(&self) -> PathBuf {
         self.root.join("audit.jsonl")
     }
