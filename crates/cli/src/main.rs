@@ -17,7 +17,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use commands::{
-    audit, completions, config, doctor, events, gc, logs, run as run_command, runs, show, trust,
+    audit, completions, config, doctor, drive, events, gc, launcher, logs, run as run_command,
+    runs, show, trust,
 };
 use context::Context;
 use exit::Exit;
@@ -44,6 +45,10 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Gc(gc::GcArgs),
     Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Launcher(launcher::LauncherArgs),
+    #[command(hide = true)]
+    Drive(drive::DriveArgs),
 }
 
 fn main() -> ExitCode {
@@ -64,6 +69,10 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<Exit, Failure> {
+    if let Command::Launcher(args) = &cli.command {
+        // Has no environment, and is told all that it needs.
+        return launcher::run(args);
+    }
     let context = Context::from_environment()?;
     let out = &mut io::stdout().lock();
     match &cli.command {
@@ -78,6 +87,8 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Doctor(args) => doctor::run(args, &context, out),
         Command::Gc(args) => gc::run(args, &context, out),
         Command::Completions(args) => completions::run(args, &mut Cli::command(), out),
+        Command::Launcher(args) => launcher::run(args),
+        Command::Drive(args) => drive::run(args, &context, out),
     }
 }
 

@@ -4,6 +4,7 @@
 //! kept. Every check is a small function in [`rules`]; the first refusal ends the planning, so that
 //! what is refused never has a plan.
 
+mod profile;
 mod requirements;
 mod rules;
 
@@ -22,6 +23,7 @@ use crate::policy::Policy;
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
 use crate::spec::{Limits, Mode, Network, SandboxSpec, Seccomp, Terminal};
+pub use profile::Profile;
 
 /// Where the workspace stands inside every sandbox.
 pub const WORKSPACE: &str = "/workspace";

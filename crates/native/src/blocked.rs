@@ -7,6 +7,7 @@
 
 mod pattern;
 mod search;
+mod sight;
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -23,6 +24,7 @@ use crate::sys::SysError;
 use crate::sys::mount::{Depth, attach, by_descriptor, clone_mount, open_beneath};
 use pattern::Pattern;
 use search::{Found, Search};
+pub(crate) use sight::sight;
 
 /// File in the run's directory that lists placeholders, each ended by a NUL: what is no change.
 pub const PLACEHOLDERS: &str = "blocked-placeholders";

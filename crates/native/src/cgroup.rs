@@ -1,6 +1,7 @@
 //! Limits of memory, processor time and processes, held by control groups.
 //!
-//! One group per run, `cofferdam.<run>`, in the unified hierarchy (v2) where it has the controllers,
+//! One group per sandbox, `cofferdam.<name>`, the run's name or, where it was prepared before there was
+//! a run, its own, in the unified hierarchy (v2) where it has the controllers,
 //! else in one hierarchy per controller (v1). Made before the sandbox, entered at its birth, removed
 //! when it is gone.
 
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use cofferdam_core::caps::{Guarantee, Lack};
 use cofferdam_core::spec::Limits;
 use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
 
 use crate::sys::SysError;
 pub(crate) use place::{Survey, survey};
@@ -24,7 +26,7 @@ pub(crate) use place::{Survey, survey};
 /// How long the kernel may take to let go of a group whose processes are dead.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Controller {
     Memory,
     Cpu,
@@ -67,7 +69,7 @@ enum Need {
 }
 
 /// A limit that is in force, as read back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InForce {
     pub(crate) controller: Controller,
     /// `cgroup v1 memory.limit_in_bytes`
@@ -95,7 +97,7 @@ enum Entry {
     Tasks(Vec<OwnedFd>),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OomCount {
     file: PathBuf,
 }

@@ -46,7 +46,7 @@ pub(crate) struct Owners {
 impl Identity {
     /// Of a program that works in a directory of this owner, started by us.
     pub(crate) fn choose(owner: Ids) -> Result<Self, SysError> {
-        let us = Ids { uid: effective_uid(), gid: rustix::process::getegid().as_raw() };
+        let us = Ids::ours();
         if us.uid != 0 {
             return Ok(Self { uid: us.uid, gid: us.gid, way: Way::UserNamespace });
         }
@@ -89,6 +89,10 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
+    pub(crate) fn ours() -> Self {
+        Self { uid: effective_uid(), gid: rustix::process::getegid().as_raw() }
+    }
+
     pub(crate) fn of(meta: &fs::Metadata) -> Self {
         Self { uid: meta.uid(), gid: meta.gid() }
     }

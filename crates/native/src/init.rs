@@ -1,29 +1,22 @@
-//! The first process of a sandbox: starts the command, passes signals on, reaps, and reports the end.
+//! The first process of a sandbox: waits for its order, starts the command, passes signals on, reaps, and reports the end.
 //!
 //! It is as confined as the command. When it ends, the kernel ends everything in its pid namespace;
 //! nothing inside can end it, for the kernel keeps signals from a namespace's own first process.
 
 use std::ffi::{CString, OsStr};
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::report::{End, Facts, Report};
+use crate::order::{self, Order};
+use crate::recipe::Step;
+use crate::report::{End, Facts, Failed, Report};
 use crate::sys::init::{Image, spawn, wait_for_signal};
-use crate::sys::{self, Reaped};
-
-/// What to execute, and where to look for it.
-#[derive(Debug)]
-pub(crate) struct Order {
-    pub(crate) program: std::ffi::OsString,
-    /// Directories to search for a name without a slash.
-    pub(crate) search: std::ffi::OsString,
-    pub(crate) image: Image,
-}
+use crate::sys::{self, Reaped, SysError};
 
 /// What the supervisor sends to be passed on.
 const PASSED_ON: [i32; 8] = [
@@ -37,29 +30,46 @@ const PASSED_ON: [i32; 8] = [
     libc::SIGUSR2,
 ];
 
-/// Runs the command to its end. Returns only then, or where nothing can be reported any more.
-pub(crate) fn run(facts: Facts, order: &Order, report: BorrowedFd<'_>) -> io::Result<()> {
+/// Says that the sandbox stands, waits for an order and runs it to its end. Returns only then, or where
+/// nobody is left to report to.
+pub(crate) fn run(facts: Facts, control: BorrowedFd<'_>) -> io::Result<()> {
     let mut awaited = PASSED_ON.to_vec();
     awaited.push(libc::SIGCHLD);
     sys::block_signals(&awaited).map_err(|e| e.source)?;
+    send(&Report::Ready(facts), control)?;
+    let Some((order, streams)) = order::receive(control)? else { return Ok(()) };
+    install(streams)?;
+    // As the program itself, which may not be let in.
+    if let Err(errno) = rustix::process::chdir(&order.workdir) {
+        let error = SysError::on("chdir", order.workdir.display(), errno);
+        return send(&Report::Failed(Failed::new(Step::Workdir, &error)), control);
+    }
     let command = match execute(order) {
         Ok(pid) => pid,
         Err(NotExecuted { path, errno }) => {
-            return send(&Report::NotExecuted { path, errno }, report);
+            return send(&Report::NotExecuted { path, errno }, control);
         }
     };
-    send(&Report::Started(facts), report)?;
+    send(&Report::Started, control)?;
     loop {
         let arrived = wait_for_signal(&awaited).map_err(|e| e.source)?;
         if arrived.signal == libc::SIGCHLD {
             if let Some(reaped) = reap_until(command)? {
-                return send(&Report::Ended(end_of(reaped)), report);
+                return send(&Report::Ended(end_of(reaped)), control);
             }
         } else if arrived.sender == 0 {
             // From outside. What the command itself sends here is not for us to send back.
             pass_on(arrived.signal, command);
         }
     }
+}
+
+/// Makes them the standard streams, which the command then inherits.
+fn install([stdin, stdout, stderr]: [OwnedFd; 3]) -> io::Result<()> {
+    rustix::stdio::dup2_stdin(stdin)?;
+    rustix::stdio::dup2_stdout(stdout)?;
+    rustix::stdio::dup2_stderr(stderr)?;
+    Ok(())
 }
 
 pub(crate) fn send(report: &Report, to: BorrowedFd<'_>) -> io::Result<()> {
@@ -112,15 +122,15 @@ struct NotExecuted {
 
 /// Starts the program, found as a shell finds it: what exists and may not be executed is passed over,
 /// but remembered.
-fn execute(order: &Order) -> Result<i32, NotExecuted> {
-    let mut failure =
-        NotExecuted { path: order.program.display().to_string(), errno: libc::ENOENT };
-    for candidate in candidates(&order.program, &order.search) {
+fn execute(order: Order) -> Result<i32, NotExecuted> {
+    let program = order.argv.first().map(|arg| OsStr::from_bytes(arg.as_bytes()).to_owned());
+    let program = program.unwrap_or_default();
+    let mut failure = NotExecuted { path: program.display().to_string(), errno: libc::ENOENT };
+    let image = Image::new(order.argv, order.env);
+    for candidate in candidates(&program, &order.search) {
         let path = OsStr::from_bytes(candidate.as_bytes());
         let answer = match access(Path::new(path), Access::EXEC_OK) {
-            Ok(()) => {
-                spawn(&candidate, &order.image).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO))
-            }
+            Ok(()) => spawn(&candidate, &image).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO)),
             Err(errno) => Err(errno.raw_os_error()),
         };
         match answer {

@@ -2,10 +2,12 @@
 //!
 //! - [`caps`]: what can be held on this host.
 //! - [`confined`]: starts a command in a sandbox; its steps, in order, are in `recipe`.
+//! - [`witness`]: whether a sandbox that was prepared would still be made the same.
 //! - [`process`]: starts a command as the leader of its own process group.
 //! - [`supervise`]: the loop that carries its output, keeps its time and passes signals on.
 //! - [`signals`]: signals to us as something that can be waited for.
 //! - [`descendants`]: finds and ends what a command left behind.
+//! - [`channel`]: messages with descriptors between two processes.
 //! - [`connect`]: reaches a socket within a time.
 //! - [`seccomp`]: which system calls a sandboxed program may make.
 //! - [`landlock`]: where it may change anything.
@@ -20,6 +22,7 @@
 mod blocked;
 pub mod caps;
 mod cgroup;
+pub mod channel;
 pub mod confined;
 mod confirm;
 pub mod connect;
@@ -27,6 +30,7 @@ pub mod descendants;
 mod identity;
 mod init;
 pub mod landlock;
+mod order;
 pub mod probe;
 pub mod process;
 mod recipe;
@@ -37,6 +41,7 @@ pub mod signals;
 pub mod supervise;
 #[expect(unsafe_code, reason = "the one place for system calls that no safe wrapper covers")]
 mod sys;
+pub mod witness;
 mod workspace;
 
 pub use blocked::PLACEHOLDERS;

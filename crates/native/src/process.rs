@@ -50,7 +50,14 @@ pub(crate) enum Reach {
     /// The command itself, leader of its process group. Not confined.
     Group { bystanders: Bystanders },
     /// The first process of a sandbox, which passes signals on and reports the command's end.
-    Init { reports: OwnedFd, oom: Option<OomCount> },
+    Init { reports: OwnedFd, oom: Option<OomCount>, parent: Parent },
+}
+
+/// Whose child a sandbox's first process is, and so who takes it away when it is dead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parent {
+    Us,
+    Launcher,
 }
 
 /// Why a command did not start.

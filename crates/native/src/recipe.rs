@@ -1,7 +1,7 @@
 //! The confinement, step by step, in the order in which the kernel allows it and safety needs it.
 //!
 //! Runs in the new process, which the kernel has already given namespaces of its own. A step that fails
-//! ends it, so that the program is never executed with less than all of them. What is set up needs
+//! ends it, so that no program is ever executed with less than all of them. What is set up needs
 //! privileges; they are given up only when all of it stands, and the filter, which forbids most of what
 //! is done here, comes last.
 
@@ -43,8 +43,10 @@ pub(crate) struct Kit<'a> {
     pub(crate) filter: Option<&'a seccomp::Program>,
     /// Number of the network namespace that must not be the program's.
     pub(crate) host_network: u64,
-    pub(crate) streams: [BorrowedFd<'a>; 3],
-    pub(crate) report: BorrowedFd<'a>,
+    /// Stands in for the standard streams until there is a command.
+    pub(crate) null: BorrowedFd<'a>,
+    /// Our end of the channel to whoever will give the order.
+    pub(crate) control: BorrowedFd<'a>,
 }
 
 /// Names the step in which a call failed.
@@ -65,7 +67,7 @@ pub(crate) fn carry_out(kit: &Kit<'_>) -> Result<Facts, Failed> {
         identity.map_self().map_err(at(Step::Identity))?;
     }
     // Away from the caller's terminal, and not to outlive the caller.
-    leave_session(kit.report).map_err(at(Step::Session))?;
+    leave_session().map_err(at(Step::Session))?;
     // A name of its own, a network in which it can reach itself, and nothing that tells how the caller
     // was started.
     settle_in().map_err(at(Step::Namespaces))?;
@@ -85,12 +87,10 @@ pub(crate) fn carry_out(kit: &Kit<'_>) -> Result<Facts, Failed> {
     privilege::drop_capabilities().map_err(at(Step::Privileges))?;
     seccomp::no_new_privileges().map_err(at(Step::Privileges))?;
     // A change of ids forgets whom to die with; and nobody is to look into this process.
-    die_with_parent(kit.report).map_err(at(Step::Session))?;
+    die_with_parent().map_err(at(Step::Session))?;
     cannot_be_inspected().map_err(at(Step::Privileges))?;
-    // As the program itself, which may not be let in.
-    enter_workdir(plan).map_err(at(Step::Workdir))?;
-    // Nothing of the caller's stays open but the pipe that we report through.
-    init::keep_only(kit.streams, kit.report).map_err(at(Step::Descriptors))?;
+    // Nothing of the caller's stays open but the channel that we report and are told through.
+    init::keep_only([kit.null; 3], kit.control).map_err(at(Step::Descriptors))?;
     // Two more walls: by path, then by system call.
     let landlock = restrict_paths(plan).map_err(at(Step::Landlock))?;
     if let Some(filter) = kit.filter {
@@ -139,20 +139,17 @@ fn hide_cgroups() -> Result<(), SysError> {
     })
 }
 
-fn leave_session(report: BorrowedFd<'_>) -> Result<(), SysError> {
+fn leave_session() -> Result<(), SysError> {
     rustix::process::setsid().map_err(|e| SysError::new("setsid", e))?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
-    die_with_parent(report)
+    die_with_parent()
 }
 
-/// Asks for the signal, then looks whether it came too late.
-fn die_with_parent(report: BorrowedFd<'_>) -> Result<(), SysError> {
+/// A parent that died before this has left nobody at the far end of the channel: then no order ever
+/// comes, and nothing is run.
+fn die_with_parent() -> Result<(), SysError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|e| SysError::new("prctl (parent death signal)", e))?;
-    if init::reader_is_gone(report)? {
-        return Err(SysError::new("getppid", rustix::io::Errno::SRCH));
-    }
-    Ok(())
+        .map_err(|e| SysError::new("prctl (parent death signal)", e))
 }
 
 fn settle_in() -> Result<(), SysError> {
@@ -210,11 +207,6 @@ fn enter(root: Root) -> Result<(), SysError> {
 fn cannot_be_inspected() -> Result<(), SysError> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|e| SysError::new("prctl (dumpable)", e))
-}
-
-fn enter_workdir(plan: &Plan) -> Result<(), SysError> {
-    rustix::process::chdir(&*plan.workdir)
-        .map_err(|e| SysError::on("chdir", plan.workdir.display(), e))
 }
 
 /// Reading everywhere, writing only where something is meant to be written.

@@ -1,9 +1,11 @@
-//! What the first process of a sandbox tells its supervisor, through a pipe that only the two have.
+//! What the first process of a sandbox tells its supervisor, through a channel that only the two have.
 //!
 //! Frames of a length and fields; nothing in them is interpreted. The program inside cannot write here:
 //! the descriptor closes when it is executed, and the first process cannot be looked into.
 
 use std::io::{self, Read, Write};
+
+use serde::{Deserialize, Serialize};
 
 use crate::recipe::Step;
 use crate::sys::SysError;
@@ -17,8 +19,10 @@ pub(crate) enum Report {
         path: String,
         errno: i32,
     },
-    /// The program runs, in a sandbox that was seen to be like this.
-    Started(Facts),
+    /// Confined, and seen to be like this; waits for its order.
+    Ready(Facts),
+    /// The program runs.
+    Started,
     Ended(End),
 }
 
@@ -43,7 +47,7 @@ impl Failed {
 }
 
 /// What the first process read back about itself, after confining itself and before starting anything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Facts {
     /// Ids, capability sets and flags as in `/proc/self/status`.
     pub(crate) privileges: String,
@@ -83,11 +87,14 @@ impl Report {
             Self::NotExecuted { path, errno } => {
                 fields.push(b"not executed").push(&errno.to_le_bytes()).text(path);
             }
-            Self::Started(facts) => {
-                fields.push(b"started").text(&facts.privileges).text(&facts.seccomp);
+            Self::Ready(facts) => {
+                fields.push(b"ready").text(&facts.privileges).text(&facts.seccomp);
                 fields.text(&facts.landlock).text(&facts.network).text(&facts.root);
                 fields.text(&facts.workspace);
                 fields.list(&facts.hidden).list(&facts.unprotected);
+            }
+            Self::Started => {
+                fields.push(b"started");
             }
             Self::Ended(end) => {
                 fields.push(b"ended").push(&end.status.to_le_bytes());
@@ -107,7 +114,7 @@ impl Report {
         let mut length = [0; 4];
         match from.read_exact(&mut length) {
             Ok(()) => {}
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(e) if is_end(&e) => return Ok(None),
             Err(e) => return Err(e),
         }
         let length = usize::try_from(u32::from_le_bytes(length)).map_err(io::Error::other)?;
@@ -132,7 +139,7 @@ impl Report {
                 errno: i32::from_le_bytes(take(f)?.try_into().ok()?),
                 path: take_text(f)?,
             },
-            b"started" => Self::Started(Facts {
+            b"ready" => Self::Ready(Facts {
                 privileges: take_text(f)?,
                 seccomp: take_text(f)?,
                 landlock: take_text(f)?,
@@ -142,6 +149,7 @@ impl Report {
                 hidden: take_list(f)?,
                 unprotected: take_list(f)?,
             }),
+            b"started" => Self::Started,
             b"ended" => Self::Ended(End {
                 status: i32::from_le_bytes(take(f)?.try_into().ok()?),
                 user_micros: take_number(f)?,
@@ -151,6 +159,11 @@ impl Report {
             _ => return None,
         })
     }
+}
+
+/// The far end is gone, with or without having read all that it was sent.
+fn is_end(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
 }
 
 fn garbled() -> io::Error {
@@ -223,8 +236,8 @@ mod tests {
         assert_eq!(back.subject.as_deref(), Some("overlay"));
 
         let facts = Facts { hidden: vec!["a".into(), "b c".into()], ..Facts::default() };
-        let back = there_and_back(&Report::Started(facts.clone())).unwrap();
-        assert!(matches!(back, Report::Started(f) if f == facts));
+        let back = there_and_back(&Report::Ready(facts.clone())).unwrap();
+        assert!(matches!(back, Report::Ready(f) if f == facts));
 
         let end = End { status: 256, user_micros: 1, system_micros: 2, max_rss_bytes: u64::MAX };
         let back = there_and_back(&Report::Ended(end)).unwrap();

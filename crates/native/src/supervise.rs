@@ -15,7 +15,7 @@ use rustix::process::{Signal, kill_process_group, pidfd_send_signal};
 
 use crate::cgroup::OomCount;
 use crate::descendants;
-use crate::process::{Process, Reach};
+use crate::process::{Parent, Process, Reach};
 use crate::report::Report;
 use crate::signals::Signals;
 use crate::sys::{self, Reaped, SysError};
@@ -331,10 +331,20 @@ impl Supervisor<'_> {
     }
 
     fn collect_exit(&mut self) -> Result<(), SysError> {
-        let Some(mut reaped) = sys::reap(self.pid.as_raw_nonzero().get())? else { return Ok(()) };
-        if let Reach::Init { reports, .. } = &self.reach {
-            reaped = reported_end(reports, reaped)?;
-        }
+        let pid = self.pid.as_raw_nonzero().get();
+        let reaped = match &self.reach {
+            // Dead, and for its own parent to take away.
+            Reach::Init { reports, parent: Parent::Launcher, .. } => {
+                reported_end(reports, Reaped::unknown(pid))?
+            }
+            reach => {
+                let Some(reaped) = sys::reap(pid)? else { return Ok(()) };
+                match reach {
+                    Reach::Init { reports, .. } => reported_end(reports, reaped)?,
+                    Reach::Group { .. } => reaped,
+                }
+            }
+        };
         let status = if libc::WIFEXITED(reaped.status) {
             Status::Exited(libc::WEXITSTATUS(reaped.status))
         } else {

@@ -136,6 +136,14 @@ pub(crate) struct Reaped {
     pub(crate) max_rss_bytes: u64,
 }
 
+impl Reaped {
+    /// Killed, as far as anybody can tell who was not there.
+    pub(crate) fn unknown(pid: i32) -> Self {
+        let status = libc::SIGKILL;
+        Self { pid, status, user_micros: 0, system_micros: 0, max_rss_bytes: 0 }
+    }
+}
+
 /// Takes one dead child away, or says that none is dead yet. `-1` means any child.
 pub(crate) fn reap(pid: i32) -> Result<Option<Reaped>, SysError> {
     // SAFETY: status and usage are plain data that the kernel fills; WNOHANG never blocks.

@@ -16,6 +16,7 @@ use cofferdam_native::supervise::Watch;
 use serde_json::{Map, Value};
 
 use crate::host::total_memory;
+use crate::launcher::Launcher;
 
 /// The caller's own streams, for the command to use.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +34,15 @@ pub(crate) struct Stage<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) streams: Streams<'a>,
     pub(crate) signals: &'a Signals,
+    pub(crate) starter: Starter<'a>,
+}
+
+/// Who makes native sandboxes.
+#[derive(Debug, Clone, Copy)]
+pub enum Starter<'a> {
+    /// This process, which must have one thread.
+    Here,
+    Launcher(&'a Launcher),
 }
 
 /// A sandbox that stands: the command has been started in it.

@@ -3,6 +3,7 @@
 //! - [`request`]: settings and a command become a `SandboxSpec` and a `Policy`, with host paths looked up.
 //! - [`run`]: the path of one run, from plan to record.
 //! - [`backend`]: what carries a plan out.
+//! - [`launcher`]: makes native sandboxes for processes that have threads, and keeps some ready.
 //! - [`runs`]: the run store, one directory a run.
 //! - [`events`]: the audit log, a hash chain shared by all processes.
 //! - [`reconcile`]: cleans up after owners that died.
@@ -17,6 +18,7 @@ pub mod backend;
 pub mod doctor;
 pub mod events;
 pub mod host;
+pub mod launcher;
 pub mod prune;
 pub mod reconcile;
 pub mod request;

@@ -1,11 +1,6 @@
 //! Removes runs that nobody needs any more, and writes down that they were removed: a run that is merely
 //! gone contradicts the log.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-
 use cofferdam_core::event::EventKind;
 use cofferdam_core::id::RunId;
 use cofferdam_core::quantity::Span;
@@ -13,7 +8,7 @@ use cofferdam_core::redact::Redactor;
 
 use crate::clock;
 use crate::runs::{Scribe, Store};
-use crate::state::{StateDir, StateError};
+use crate::state::{StateDir, StateError, remove_tree};
 
 /// Removes finished runs that ended longer ago than `age`, with what they staged and printed.
 pub fn prune(state: &StateDir, actor: &str, age: Span) -> Result<Vec<RunId>, StateError> {
@@ -30,28 +25,8 @@ pub fn prune(state: &StateDir, actor: &str, age: Span) -> Result<Vec<RunId>, Sta
             Scribe::new(state, run, record.workspace, actor.to_owned(), Redactor::default());
         scribe.event(EventKind::RunRemoved { finished_at: record.finished_at })?;
         let dir = store.dir(run);
-        remove(&dir).map_err(StateError::io("remove", &dir))?;
+        remove_tree(&dir).map_err(StateError::io("remove", &dir))?;
         removed.push(run);
     }
     Ok(removed)
-}
-
-/// An overlay leaves directories behind that even their owner may not enter.
-fn remove(dir: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let work = dir.join("work");
-            for closed in [work.join("work"), work.join("work/incompat"), work.clone()] {
-                if closed.is_dir() {
-                    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700))?;
-                }
-            }
-            let incompat = work.join("work/incompat");
-            for inner in incompat.read_dir().into_iter().flatten() {
-                fs::set_permissions(inner?.path(), fs::Permissions::from_mode(0o700))?;
-            }
-            fs::remove_dir_all(dir)
-        }
-        answer => answer,
-    }
 }

@@ -1,13 +1,14 @@
 //! Cleans up after owners that died: at the start of every run, and by `cofferdam gc`.
 //!
 //! Only runs that are marked as going on are looked at, and of those only the ones whose mark is no longer
-//! locked: the kernel lets go of a lock when its holder dies, however it dies. Nothing else is touched.
+//! locked: the kernel lets go of a lock when its holder dies, however it dies. Of launchers likewise. Nothing else is
+//! touched.
 
 use std::io::ErrorKind;
 use std::time::Duration;
 
 use cofferdam_core::backend::Backend;
-use cofferdam_core::event::{EventKind, Status};
+use cofferdam_core::event::{Event, EventKind, Status};
 use cofferdam_core::id::RunId;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
@@ -17,26 +18,38 @@ use serde::Serialize;
 
 use crate::backend::local::MARKER;
 use crate::clock;
+use crate::events::{Journal, as_map};
+use crate::launcher::{Swept, sweep_dead};
 use crate::runs::{Scribe, Store};
 use crate::state::{StateDir, StateError};
 
 /// How long killed processes may take to go.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was found and done about one run.
+/// What was found and done about one run, or one launcher.
 #[derive(Debug, Clone, Serialize)]
 pub struct Reconciled {
-    pub run: RunId,
+    #[serde(flatten)]
+    pub whose: Whose,
     /// What was removed: processes, and what backends keep outside the run's directory.
     pub removed: Vec<String>,
     /// What would not go. The run stays marked, and the next clean-up tries again.
     pub left: Vec<String>,
 }
 
+/// Who left it behind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whose {
+    Run(RunId),
+    /// A launcher, by the name of its directory.
+    Launcher(String),
+}
+
 /// Ends what dead owners left behind and closes their records.
 pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
     let store = Store::new(state);
-    let mut done = Vec::new();
+    let mut done = launchers(state, actor)?;
     for run in store.active()? {
         let Some(_claim) = store.claim(run)? else { continue };
         let mut record = match store.record(run) {
@@ -50,7 +63,8 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
             }
             // One bad record must not keep everything else from running.
             Err(error) => {
-                done.push(Reconciled { run, removed: Vec::new(), left: vec![error.to_string()] });
+                let (whose, left) = (Whose::Run(run), vec![error.to_string()]);
+                done.push(Reconciled { whose, removed: Vec::new(), left });
                 continue;
             }
         };
@@ -82,7 +96,26 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
         if left.is_empty() {
             store.retire(run)?;
         }
-        done.push(Reconciled { run, removed, left });
+        done.push(Reconciled { whose: Whose::Run(run), removed, left });
+    }
+    Ok(done)
+}
+
+/// Removes what launchers left that died: prepared sandboxes, and the groups of those in use. The
+/// kernel ended their processes with them.
+fn launchers(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
+    let mut done = Vec::new();
+    for Swept { launcher, removed, left } in sweep_dead(state)? {
+        let lines: Vec<_> = removed
+            .iter()
+            .map(|name| {
+                let kind = EventKind::OrphanRemoved { kind: "sandbox".into(), name: name.clone() };
+                let (ts, actor) = (clock::now(), actor.to_owned());
+                as_map(&Event { ts, run: None, workspace: None, actor, kind })
+            })
+            .collect();
+        Journal::new(state).append(&lines)?;
+        done.push(Reconciled { whose: Whose::Launcher(launcher), removed, left });
     }
     Ok(done)
 }

@@ -1,7 +1,7 @@
 //! The path of one run: plan, start, watch, end, record.
 //!
-//! [`prepare`] has no effect on the host and is what `--dry-run` shows; [`perform`] carries it out;
-//! [`reject`] writes down what was refused.
+//! [`prepare`] has no effect on the host and is what `--dry-run` shows; [`perform`] carries it out, as
+//! does [`perform_by`] for a process that has threads; [`reject`] writes down what was refused.
 
 mod watcher;
 
@@ -20,7 +20,7 @@ use cofferdam_core::redact::Redactor;
 use cofferdam_core::refusal::Refusal;
 use cofferdam_native::signals::Signals;
 
-use crate::backend::{self, Finish, Stage, Streams};
+use crate::backend::{self, Finish, Stage, Starter, Streams};
 use crate::clock;
 use crate::request::Request;
 use crate::runs::{Scribe, Store, current_owner};
@@ -106,6 +106,17 @@ pub fn perform(
     prepared: &Prepared,
     streams: Streams<'_>,
 ) -> Result<Record, RunError> {
+    perform_by(Starter::Here, state, actor, prepared, streams)
+}
+
+/// The same, with its sandbox from where `starter` says.
+pub fn perform_by(
+    starter: Starter<'_>,
+    state: &StateDir,
+    actor: &str,
+    prepared: &Prepared,
+    streams: Streams<'_>,
+) -> Result<Record, RunError> {
     let Prepared { selection, plan } = prepared;
     // From here on a signal is passed on to the command, not fatal to us.
     let signals = Signals::take().map_err(|source| RunError::Signals { source })?;
@@ -127,7 +138,7 @@ pub fn perform(
 
     let id = run.to_string();
     let dir = store.dir(run);
-    let stage = Stage { run: &id, dir: &dir, streams, signals: &signals };
+    let stage = Stage { run: &id, dir: &dir, streams, signals: &signals, starter };
     let mut watcher = Watcher::open(&mut scribe, plan, &dir)?;
     let finish = match plan.backend {
         Backend::Local => backend::local::run(plan, &stage, &mut watcher),

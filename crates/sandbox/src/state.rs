@@ -4,7 +4,9 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 /// Version of the directory layout.
@@ -92,6 +94,11 @@ impl StateDir {
         self.root.join("active")
     }
 
+    /// One directory for each launcher that runs.
+    pub(crate) fn pool(&self) -> PathBuf {
+        self.root.join("pool")
+    }
+
     pub fn audit_log(&self) -> PathBuf {
         self.root.join("audit.jsonl")
     }
@@ -114,6 +121,35 @@ pub(crate) fn private_file() -> OpenOptions {
     let mut options = File::options();
     options.mode(0o600);
     options
+}
+
+/// Removes a directory of ours with all in it. The kernel leaves its scratch space without any
+/// permission; without root it needs some before it can be looked into.
+pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
+    for below in fs::read_dir(dir)?.flatten() {
+        if below.file_type()?.is_dir() {
+            open_up(&below.path())?;
+        }
+    }
+    match fs::remove_dir_all(dir) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        answer => answer,
+    }
+}
+
+fn open_up(dir: &Path) -> io::Result<()> {
+    let mut permissions = fs::metadata(dir)?.permissions();
+    if permissions.mode() & 0o700 != 0o700 {
+        permissions.set_mode(0o700);
+        fs::set_permissions(dir, permissions)?;
+    }
+    for below in fs::read_dir(dir)? {
+        let below = below?;
+        if below.file_type()?.is_dir() {
+            open_up(&below.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Replaces a file so that a reader sees the old or the new one, never half of it. The temporary file has
@@ -139,8 +175,6 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StateError> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     #[test]

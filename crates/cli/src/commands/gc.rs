@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use cofferdam_core::quantity::Span;
 use cofferdam_sandbox::prune::prune;
-use cofferdam_sandbox::reconcile::reconcile;
+use cofferdam_sandbox::reconcile::{Whose, reconcile};
 use cofferdam_sandbox::state::StateDir;
 use serde_json::json as object;
 
@@ -52,9 +52,13 @@ pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Resu
         for run in &done {
             let removed =
                 if run.removed.is_empty() { "nothing".to_owned() } else { run.removed.join(", ") };
-            writeln!(out, "run {}: removed {removed}", run.run.short())?;
+            let whose = match &run.whose {
+                Whose::Run(run) => format!("run {}", run.short()),
+                Whose::Launcher(name) => format!("launcher {name}"),
+            };
+            writeln!(out, "{whose}: removed {removed}")?;
             for left in &run.left {
-                writeln!(out, "run {}: STILL THERE: {left}", run.run.short())?;
+                writeln!(out, "{whose}: STILL THERE: {left}")?;
             }
         }
     }

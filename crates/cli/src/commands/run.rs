@@ -146,6 +146,13 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
     finish(args, report.as_ref(), &record, out)
 }
 
+/// A run for somebody who asks for many: without streams of its own, its sandbox made by a launcher.
+pub(crate) fn prepare_for_driver(args: &RunArgs, context: &Context) -> Result<Prepared, Failure> {
+    let attempted = Attempted::new(args, context);
+    let request = request(args, context, &attempted).map_err(|turned| turned.failure)?;
+    prepare(&request, &context.state_dir).map_err(|refusal| Turned::from(refusal).failure)
+}
+
 /// Who wants to run what, as far as it is known before anything was checked.
 struct Attempted {
     command: Vec<Arg>,

@@ -35,6 +35,11 @@ pub enum ConfineError {
         source: io::Error,
         remedy: &'static str,
     },
+    #[error("the command with its environment takes {bytes} bytes")]
+    OrderTooLarge { bytes: usize },
+    /// As the process said that was to make it.
+    #[error("{message}")]
+    Reported { message: String, remedy: String },
     #[error("the sandbox's first process ended without a word")]
     Died,
     #[error("the sandbox did not come up within a minute")]
@@ -57,6 +62,11 @@ impl ConfineError {
                     .to_owned()
             }
             Self::Limit { lack, .. } => format!("{}; or use --relax limits", lack.remedy),
+            Self::OrderTooLarge { .. } => format!(
+                "keep them below {} MiB: put long arguments into a file in the workspace",
+                crate::channel::LARGEST >> 20
+            ),
+            Self::Reported { remedy, .. } => remedy.clone(),
             Self::Step { remedy, .. } => (*remedy).to_owned(),
             Self::Died => {
                 "see the kernel's log for what ended it; with a very small memory limit, raise it"

@@ -6,13 +6,14 @@ use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Held, Holding};
 use cofferdam_core::spec::Mode;
 
-use crate::cgroup::{Cgroup, Controller};
+use crate::cgroup::{Controller, InForce};
+use crate::order::RUN_VARIABLE;
 use crate::report::Facts;
 
 pub(super) fn of(
     plan: &Plan,
     facts: &Facts,
-    cgroup: &Cgroup,
+    in_force: &[InForce],
 ) -> (Vec<Holding>, Vec<(&'static str, String)>) {
     let mut receipt = vec![
         workspace(plan, facts),
@@ -39,7 +40,7 @@ pub(super) fn of(
     if !facts.landlock.is_empty() {
         receipt.push(held(Guarantee::Landlock, "Landlock", &facts.landlock));
     }
-    for limit in &cgroup.in_force {
+    for limit in in_force {
         receipt.push(held(limit.controller.guarantee(), &limit.mechanism, &limit.value));
     }
     if !plan.tmpfs.is_empty() {
@@ -51,7 +52,7 @@ pub(super) fn of(
         receipt.push(held(Guarantee::Mounts, "bind by descriptor, nosuid, nodev", &mounts(plan)));
     }
     receipt.extend(blocked(plan, facts));
-    (receipt, effective(plan, facts, cgroup))
+    (receipt, effective(plan, facts, in_force))
 }
 
 fn held(guarantee: Guarantee, mechanism: &str, read_back: &str) -> Holding {
@@ -74,7 +75,7 @@ fn workspace(plan: &Plan, facts: &Facts) -> Holding {
 
 /// Names only: values may be secrets.
 fn names(plan: &Plan) -> String {
-    let names = plan.env.keys().map(|name| name.as_str()).chain([super::RUN_VARIABLE]);
+    let names = plan.env.keys().map(|name| name.as_str()).chain([RUN_VARIABLE]);
     names.collect::<Vec<_>>().join(" ")
 }
 
@@ -118,7 +119,7 @@ fn blocked(plan: &Plan, facts: &Facts) -> Vec<Holding> {
     holdings
 }
 
-fn effective(plan: &Plan, facts: &Facts, cgroup: &Cgroup) -> Vec<(&'static str, String)> {
+fn effective(plan: &Plan, facts: &Facts, in_force: &[InForce]) -> Vec<(&'static str, String)> {
     let mut settings = vec![
         ("user", facts.privileges.clone()),
         ("workspace", format!("{} ({})", facts.workspace, plan.workspace.mode)),
@@ -132,7 +133,7 @@ fn effective(plan: &Plan, facts: &Facts, cgroup: &Cgroup) -> Vec<(&'static str, 
         (Controller::Cpu, "cpu_limit"),
         (Controller::Pids, "pids_limit"),
     ] {
-        let limits = cgroup.in_force.iter().filter(|limit| limit.controller == controller);
+        let limits = in_force.iter().filter(|limit| limit.controller == controller);
         let values: Vec<_> =
             limits.map(|limit| format!("{} {}", limit.mechanism, limit.value)).collect();
         settings.push((setting, values.join(", ")));

@@ -1,6 +1,6 @@
 //! The steps by name, for errors that say where a confinement stopped and what would help.
 
-/// A step of the recipe. The order is that of the recipe.
+/// A step of the recipe, or what the first process does with its order. In the order of their doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     Limits,
@@ -17,11 +17,11 @@ pub enum Step {
     Toolchains,
     Mounts,
     Privileges,
-    Workdir,
     Descriptors,
     Landlock,
     Seccomp,
     Confirm,
+    Workdir,
 }
 
 impl Step {
@@ -40,11 +40,11 @@ impl Step {
         Self::Toolchains,
         Self::Mounts,
         Self::Privileges,
-        Self::Workdir,
         Self::Descriptors,
         Self::Landlock,
         Self::Seccomp,
         Self::Confirm,
+        Self::Workdir,
     ];
 
     pub(crate) fn number(self) -> u8 {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use cofferdam_core::plan::HOME;
 use rustix::fs::{AtFlags, CWD, FileType, readlinkat, statat};
@@ -42,6 +43,12 @@ const COPIED: u64 = 256 << 10;
 
 /// Files of `SHOWN` directories that are not public.
 const PRIVATE: [&str; 2] = ["etc/pki/tls/private", "etc/pki/nssdb"];
+
+/// What of the host it depends on.
+pub(crate) fn looked_at() -> Result<impl Iterator<Item = PathBuf>, SysError> {
+    let names = SHOWN.iter().map(|(name, _)| (*name).to_owned()).chain(java_runtimes()?);
+    Ok(names.map(|name| Path::new("/etc").join(name)))
+}
 
 pub(crate) fn make(
     root: &Root,

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, readlinkat, statat};
 use rustix::io::Errno;
@@ -16,6 +17,11 @@ const TREES: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32
 
 /// Directories that programs expect to be there, though nothing is in them.
 const EMPTY: [&str; 3] = ["run", "home", "var"];
+
+/// What of the host it depends on.
+pub(crate) fn looked_at() -> impl Iterator<Item = PathBuf> {
+    TREES.iter().map(|name| Path::new("/").join(name))
+}
 
 /// Shows the system trees as the host has them: a link as the same link, a directory read-only.
 pub(crate) fn show(root: &Root, depth: Depth) -> Result<(), SysError> {

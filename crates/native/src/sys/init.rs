@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::ptr;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
@@ -178,15 +178,6 @@ pub(crate) fn spawn(file: &CStr, image: &Image) -> Result<i32, io::Error> {
         libc::posix_spawnattr_destroy(&mut attributes);
         answer.map(|()| pid)
     }
-}
-
-/// Whether the far end of a pipe that we write to is gone.
-pub(crate) fn reader_is_gone(pipe: impl AsFd) -> Result<bool, SysError> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let mut fds = [PollFd::new(&pipe, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&now)).map_err(|e| SysError::new("poll", e))?;
-    Ok(fds[0].revents().contains(PollFlags::ERR))
 }
 
 #[cfg(test)]

@@ -59,11 +59,11 @@ fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
     }
 }
 
-pub(super) fn passage<'a>(streams: Streams<'a>) -> Passage<'a> {
+pub(crate) fn passage<'a>(streams: Streams<'a>) -> Passage<'a> {
     Passage { stdout: streams.stdout, stderr: streams.stderr, stdin: streams.stdin }
 }
 
-pub(super) fn patience(plan: &Plan) -> Patience {
+pub(crate) fn patience(plan: &Plan) -> Patience {
     Patience {
         wall: plan.limits.timeout.duration(),
         idle: plan.limits.idle_timeout.map(|span| span.duration()),
@@ -71,14 +71,21 @@ pub(super) fn patience(plan: &Plan) -> Patience {
     }
 }
 
-/// A command that could not be executed has an exit code of its own; anything else is our failure.
-pub(super) fn not_started(error: &StartError) -> Finish {
+/// An error in words, with its cause; and what would help, where it is known.
+pub(crate) fn told(error: &StartError) -> (String, Option<String>) {
     let cause = std::error::Error::source(error).map(|source| format!(": {source}"));
     let remedy = match error {
-        StartError::Confine(error) => format!("; remedy: {}", error.remedy()),
-        _ => String::new(),
+        StartError::Confine(error) => Some(error.remedy()),
+        _ => None,
     };
-    let message = format!("{error}{}{remedy}", cause.unwrap_or_default());
+    (format!("{error}{}", cause.unwrap_or_default()), remedy)
+}
+
+/// A command that could not be executed has an exit code of its own; anything else is our failure.
+pub(super) fn not_started(error: &StartError) -> Finish {
+    let (message, remedy) = told(error);
+    let remedy = remedy.map(|remedy| format!("; remedy: {remedy}")).unwrap_or_default();
+    let message = format!("{message}{remedy}");
     let outcome = match error {
         StartError::NotFound { .. } => Outcome::exited(exit_code::NOT_FOUND.into()),
         StartError::NotExecutable { .. } => Outcome::exited(exit_code::NOT_EXECUTABLE.into()),

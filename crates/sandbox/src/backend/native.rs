@@ -5,23 +5,21 @@ use std::os::fd::BorrowedFd;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
-use cofferdam_native::confined::{Confined, Confinement, start};
-use cofferdam_native::process::StdinKind;
-use cofferdam_native::supervise::supervise;
+use cofferdam_native::confined::{Confined, Confinement, Hold, Running, start};
+use cofferdam_native::process::{StartError, StdinKind};
+use cofferdam_native::supervise::{Cause, Ended, supervise};
 use rustix::fs::fstatfs;
 
 use super::local::{not_started, outcome, passage, patience};
-use super::{Finish, Observer, Stage, Standing};
+use super::{Finish, Observer, Stage, Standing, Starter};
+use crate::launcher::{Lease, Lost};
 
 pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -> Finish {
-    let confinement = Confinement {
-        plan,
-        run_id: stage.run,
-        state: stage.dir,
-        stdin: stdin_kind(stage.streams.stdin),
-    };
-    let Confined { process, hold, receipt, effective } = match start(&confinement) {
-        Ok(confined) => confined,
+    let stdin = stdin_kind(stage.streams.stdin);
+    let confinement = Confinement { plan, run_id: stage.run, state: stage.dir, stdin };
+    let started = sandbox(stage.starter, &confinement);
+    let (Running { process, receipt, effective }, keeper) = match started {
+        Ok(started) => started,
         Err(error) => return not_started(&error),
     };
     let effective =
@@ -29,21 +27,12 @@ pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -
     observer.standing(Standing { container_id: None, effective, receipt });
     let ended = supervise(process, passage(stage.streams), patience(plan), stage.signals, observer);
     // Whatever happened to the command, the sandbox goes, and what would not go is said.
-    let left = hold.finish();
+    let (left, maker) = keeper.finish();
     match ended {
         Ok(ended) => {
             let mut left = left;
             left.extend(ended.left.iter().map(|pid| format!("process {pid}")));
-            let end = if ended.oom {
-                let limit = plan.limits.memory;
-                Outcome {
-                    class: OutcomeClass::Oom,
-                    message: Some(format!("more memory was used than {limit}")),
-                    ..outcome(plan, ended.status, ended.cause)
-                }
-            } else {
-                outcome(plan, ended.status, ended.cause)
-            };
+            let end = judge(plan, &ended, maker);
             Finish { outcome: end, usage: Some(ended.usage), cleanup: cleanup(left) }
         }
         Err(error) => Finish {
@@ -68,6 +57,68 @@ fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
         Some(_) => StdinKind::Pipe,
     }
 }
+
+/// Who keeps the sandbox while the command runs.
+#[derive(Debug)]
+pub(crate) enum Keeper<'a> {
+    Us(Hold),
+    Launcher(Lease<'a>),
+}
+
+/// What became of the process that made the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Maker {
+    Alive,
+    Dead,
+}
+
+impl Keeper<'_> {
+    pub(crate) fn finish(self) -> (Vec<String>, Maker) {
+        let lease = match self {
+            Self::Us(hold) => return (hold.finish(), Maker::Alive),
+            Self::Launcher(lease) => lease,
+        };
+        let name = lease.name().to_owned();
+        match lease.finish() {
+            Ok(left) => (left, Maker::Alive),
+            Err(Lost) => (Lease::sweep(&name), Maker::Dead),
+        }
+    }
+}
+
+/// A sandbox with the command running in it.
+pub(crate) fn sandbox<'a>(
+    starter: Starter<'a>,
+    confinement: &Confinement<'_>,
+) -> Result<(Running, Keeper<'a>), StartError> {
+    match starter {
+        Starter::Here => {
+            let Confined { process, hold, receipt, effective } = start(confinement)?;
+            Ok((Running { process, receipt, effective }, Keeper::Us(hold)))
+        }
+        Starter::Launcher(launcher) => {
+            let (running, lease) = launcher.start(confinement)?;
+            Ok((running, Keeper::Launcher(lease)))
+        }
+    }
+}
+
+fn judge(plan: &Plan, ended: &Ended, maker: Maker) -> Outcome {
+    let own = outcome(plan, ended.status, ended.cause);
+    if ended.oom {
+        let message = Some(format!("more memory was used than {}", plan.limits.memory));
+        return Outcome { class: OutcomeClass::Oom, message, ..own };
+    }
+    // The kernel kills a sandbox with its maker: that is not the command's doing.
+    let killed = own.signal == Some(SIGKILL) && ended.cause == Cause::Own;
+    if maker == Maker::Dead && killed {
+        let message = "the launcher died, and the sandbox with it";
+        return Outcome::ended(OutcomeClass::SandboxFailure, None, message);
+    }
+    own
+}
+
+const SIGKILL: i32 = 9;
 
 fn cleanup(left: Vec<String>) -> Cleanup {
     let receipt =

@@ -1,0 +1,252 @@
+//! Sandboxes that were prepared ahead: no different from those made when asked for, used once, and gone
+//! with whoever asked for them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot look at its own surroundings has failed"
+)]
+
+mod driver;
+
+use std::fs;
+use std::time::Duration;
+
+use cofferdam_testkit::{TestEnv, native, wait_until};
+use driver::{Driver, kill, pools};
+use serde_json::Value;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
+const RELAX: &[&str] = &["--relax", "limits"];
+
+/// Says as much about its sandbox as a program can see.
+const LOOK: &str = "id; pwd; ls -A . / /etc /dev /home/sandbox; grep -v -e ctxt -e Vm -e Rss -e Hugetlb \
+    -e THP -e allowed -e Speculation /proc/self/status; cat .env .env.local; \
+    cut -d' ' -f4- /proc/self/mountinfo | sed 's/[0-9][0-9]*//g'; cat /proc/self/cgroup; \
+    cat /proc/net/dev; env | grep -v COFFERDAM_RUN | sort; umask; ulimit -a; ls -l /proc/self/fd; \
+    touch /usr/x /x made; touch .env; rm file; ps -e -o pid,ppid,args; exit 7";
+
+/// A record without what differs between any two runs.
+fn lasting(record: &Value) -> Value {
+    let mut record = record.clone();
+    for name in ["run", "started_at", "finished_at", "owner", "anchor", "usage"] {
+        assert!(!record[name].is_null(), "{name} in {record:#}");
+        record[name] = Value::Null;
+    }
+    // Numbers of network namespaces.
+    assert!(record["effective"]["network"].as_str().unwrap().starts_with("none, net:["));
+    record["effective"]["network"] = Value::Null;
+    for held in record["receipt"].as_array_mut().unwrap() {
+        if held["read_back"].as_str().is_some_and(|text| text.starts_with("net:[")) {
+            held["read_back"] = Value::Null;
+        }
+    }
+    record
+}
+
+fn events_of(env: &TestEnv, record: &Value) -> Vec<Value> {
+    let mut events = env.events();
+    events.retain(|event| event["run"] == record["run"]);
+    for event in &mut events {
+        for name in ["seq", "ts", "run", "prev", "hash"] {
+            event[name] = Value::Null;
+        }
+        if event["effective"].is_object() {
+            event["effective"]["network"] = Value::Null;
+        }
+    }
+    events
+}
+
+fn indistinguishable(env: &TestEnv, flags: &[&str]) {
+    env.file("file", "host\n");
+    env.file(".env", "SECRET");
+    let head = ["run", "--quiet", "--sandbox", "native"];
+    env.run(head.iter().chain(flags).chain(&["--", "sh", "-c", LOOK])).assert_exit(7);
+    let cold = env.latest_record();
+    let mut driver = Driver::start(env);
+    let pooled = driver.run_pooled(flags, LOOK);
+    assert_eq!(lasting(&pooled), lasting(&cold));
+    assert_eq!(events_of(env, &pooled), events_of(env, &cold));
+    let (seen, wanted) = (driver.stdout_of(&pooled), driver.stdout_of(&cold));
+    // Numbers of pipes and of the program's own processes.
+    let plain = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
+    assert_eq!(plain(&seen), plain(&wanted));
+    assert!(!seen.contains("SECRET") && seen.contains("uid="), "{seen}");
+    let files = |record: &Value| {
+        let mut names: Vec<_> = fs::read_dir(driver.run_dir(record))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(files(&pooled), files(&cold));
+    assert_eq!(fs::read_to_string(env.workspace().join("file")).unwrap(), "host\n");
+    assert!(!env.workspace().join("made").exists());
+    assert!(driver.run_dir(&pooled).join("upper/made").exists());
+}
+
+#[test]
+fn a_prepared_sandbox_is_like_any_other() {
+    native::as_root_and_as_user(BINARY, |env| indistinguishable(env, RELAX));
+    // With limits, which an ordinary user may not have.
+    indistinguishable(&TestEnv::with_binary(BINARY), &["--memory", "256m", "--pids", "50"]);
+}
+
+#[test]
+fn its_limits_bite() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut driver = Driver::start(&env);
+    let flags = ["--memory", "64m", "--timeout", "5s"];
+    let hog = "python3 -c 'x = bytearray(400 << 20)'";
+    let record = driver.run_pooled(&flags, hog);
+    assert_eq!(record["outcome"]["class"], "oom", "{record:#}");
+    // The next one is not touched by it.
+    assert_eq!(driver.run(&flags, "exit 3")["outcome"]["exit_code"], 3);
+    let record = driver.run_pooled(&["--timeout", "1s"], "sleep 60");
+    assert_eq!(record["outcome"]["class"], "timed_out", "{record:#}");
+    assert_eq!(record["cleanup"]["receipt"], "terminated", "{record:#}");
+}
+
+#[test]
+fn failures_are_told_in_the_same_words() {
+    native::as_root_and_as_user(BINARY, |env| {
+        env.host_config("policy: { allowed_paths: [/usr/share] }");
+        let mut driver = Driver::start(env);
+        for flags in [&["--workdir", "missing"][..], &["--mount", "/usr/share:/workspace/no/point"]]
+        {
+            let flags = [RELAX, flags].concat();
+            let pooled = driver.run(&flags, "true");
+            let head = ["run", "--quiet", "--sandbox", "native"];
+            env.run(head.iter().chain(&flags).chain(&["--", "sh", "-c", "true"])).assert_exit(125);
+            let cold = env.latest_record();
+            assert_eq!(pooled["outcome"], cold["outcome"]);
+            assert!(pooled["outcome"]["message"].as_str().is_some_and(|text| !text.is_empty()));
+        }
+        assert_eq!(driver.run(RELAX, "no-such-program")["outcome"]["exit_code"], 127);
+    });
+}
+
+#[test]
+fn each_is_used_once() {
+    native::as_root_and_as_user(BINARY, |env| {
+        let mut driver = Driver::start(env);
+        let leave = "ls -A /tmp /dev/shm $HOME; ls -A; \
+                     touch /tmp/left /dev/shm/left ~/left left; (setsid sleep 60 &); ps -e | wc -l";
+        let first = driver.run_pooled(RELAX, leave);
+        let second = driver.run_pooled(RELAX, leave);
+        assert_eq!(driver.stdout_of(&first), driver.stdout_of(&second));
+        assert!(!driver.stdout_of(&second).contains("left"));
+    });
+}
+
+#[test]
+fn many_in_a_row() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut driver = Driver::start(&env);
+    for number in 0..50 {
+        let record = driver
+            .run(&[], &format!("cat count 2>/dev/null; echo {number} > count; exit {number}"));
+        assert_eq!(record["outcome"]["exit_code"], number, "{record:#}");
+        assert_eq!(record["cleanup"]["receipt"], "terminated");
+        assert_eq!(driver.stdout_of(&record), "");
+        let count = fs::read_to_string(driver.run_dir(&record).join("upper/count")).unwrap();
+        assert_eq!(count, format!("{number}\n"));
+    }
+    let made = driver.made();
+    drop(driver);
+    made.assert_gone();
+    assert!(pools(&env).is_empty(), "{:?}", pools(&env));
+}
+
+#[test]
+fn another_profile_is_never_served() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut driver = Driver::start(&env);
+    driver.run_pooled(&["--pids", "40"], "true");
+    let ready = driver.wait_until_ready();
+    for flags in [&["--pids", "41"][..], &["--mode", "readonly", "--pids", "40"]] {
+        let record = driver.run(flags, "touch x && echo wrote");
+        assert_eq!(record["plan"]["limits"]["pids"].to_string(), flags[flags.len() - 1]);
+        let staged = record["plan"]["workspace"]["mode"] == "stage";
+        assert_eq!(driver.stdout_of(&record) == "wrote\n", staged);
+        assert!(!staged || !driver.came_from(&ready, &record));
+    }
+    // Another command, environment and directory are no other profile.
+    fs::create_dir(env.workspace().join("sub")).unwrap();
+    let flags = ["--pids", "40", "--env", "A=b", "--workdir", "sub"];
+    driver.run_pooled(&["--pids", "40"], "true");
+    driver.wait_until_ready();
+    let record = driver.run_pooled(&flags, "pwd; echo $A");
+    assert_eq!(driver.stdout_of(&record), "/workspace/sub\nb\n");
+}
+
+#[test]
+fn one_that_the_host_has_outrun_is_not_used() {
+    native::as_root_and_as_user(BINARY, |env| {
+        let mut driver = Driver::start(env);
+        driver.run_pooled(RELAX, "true");
+        let ready = driver.wait_until_ready();
+        // A file that is to be hidden, made after the sandboxes were.
+        env.file(".env.local", "SECRET");
+        let record = driver.run(RELAX, "cat .env.local; ls -A");
+        assert_eq!(driver.stdout_of(&record), ".env\n.env.local\n");
+        assert!(!driver.came_from(&ready, &record));
+        // A file like any other does no harm, and is seen.
+        let count = std::cell::Cell::new(0);
+        let record = driver.run_pooled_after(RELAX, "cat late-*", || {
+            count.set(count.get() + 1);
+            env.file(format!("late-{}", count.get()), "seen\n");
+        });
+        assert_eq!(driver.stdout_of(&record), "seen\n".repeat(count.get()));
+        // One that was killed while it waited is passed over.
+        let made = driver.made();
+        for pid in made.processes() {
+            kill(*pid);
+        }
+        assert_eq!(driver.run(RELAX, "exit 5")["outcome"]["exit_code"], 5);
+    });
+}
+
+#[test]
+fn a_killed_launcher_takes_everything_along() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut driver = Driver::start(&env);
+    driver.run_pooled(&[], "true");
+    driver.wait_until_ready();
+    driver.ask(&[], "(setsid sleep 60 &) ; sleep 60");
+    assert!(wait_until(Duration::from_secs(5), || env.runs().len() == 3));
+    std::thread::sleep(Duration::from_millis(300));
+    let made = driver.made();
+    kill(driver.launcher().unwrap());
+    let record = driver.answer();
+    assert_eq!(record["outcome"]["class"], "sandbox_failure", "{record:#}");
+    assert_eq!(record["cleanup"]["receipt"], "terminated", "{record:#}");
+    // There is no going on without it, and that is said.
+    let record = driver.run(&[], "true");
+    assert_eq!(record["outcome"]["class"], "sandbox_failure", "{record:#}");
+    env.run(["gc"]).assert_exit(0);
+    made.assert_gone();
+    env.run(["audit", "verify"]).assert_exit(0);
+    drop(driver);
+    env.run(["gc"]).assert_exit(0).assert_stdout("nothing to clean up\n");
+    assert!(pools(&env).is_empty(), "{:?}", pools(&env));
+}
+
+#[test]
+fn a_killed_client_takes_everything_along() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut driver = Driver::start(&env);
+    driver.run_pooled(&[], "true");
+    driver.ask(&[], "(setsid sleep 60 &) ; sleep 60");
+    assert!(wait_until(Duration::from_secs(5), || env.runs().len() == 3));
+    std::thread::sleep(Duration::from_millis(300));
+    let made = driver.made();
+    driver.child.kill().unwrap();
+    made.assert_gone();
+    drop(driver);
+    env.run(["gc"]).assert_exit(0);
+    let last = env.latest_record();
+    assert_eq!(last["outcome"]["class"], "sandbox_failure", "{last:#}");
+    assert!(pools(&env).is_empty(), "{:?}", pools(&env));
+}

@@ -1,0 +1,262 @@
+//! Makes a sandbox that waits for its order.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+
+use cofferdam_core::mount::Access;
+use cofferdam_core::plan::{Plan, Profile, Root};
+use cofferdam_core::spec::{Mode, Network, Seccomp, Terminal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
+
+use super::waiting::{Notes, Waiting, await_report};
+use super::{ConfineError, Hold};
+use crate::cgroup::{Cgroup, CgroupError, Controller};
+use crate::channel::Channel;
+use crate::confirm::network_namespace;
+use crate::identity::{Identity, Ids, strangers};
+use crate::init;
+use crate::process::{Parent, StartError};
+use crate::recipe::{self, Kit};
+use crate::report::{Facts, Report};
+use crate::seccomp;
+use crate::sys::clone::{Child, clone_into, threads};
+use crate::sys::{SysError, keep_dead_children};
+use crate::workspace;
+
+/// What to prepare, and where its traces go.
+#[derive(Debug)]
+pub struct Preparation<'a> {
+    pub profile: &'a Profile,
+    /// Names its control groups.
+    pub name: &'a str,
+    /// A directory that exists. In stage mode the changes end up in `upper` in it.
+    pub state: &'a Path,
+}
+
+/// A sandbox in the making.
+#[derive(Debug)]
+pub struct Begun {
+    child: Child,
+    control: Channel,
+    hold: Hold,
+}
+
+/// A sandbox that stands and in which nothing runs yet.
+#[derive(Debug)]
+pub struct Prepared {
+    child: Child,
+    control: Channel,
+    notes: Notes,
+    hold: Hold,
+}
+
+/// A sandbox whose order somebody else gives; what of it is left to its maker.
+#[derive(Debug)]
+pub struct Handed {
+    pidfd: OwnedFd,
+    hold: Hold,
+}
+
+/// Makes a process that is confined as the profile says and waits.
+pub fn prepare(preparation: &Preparation<'_>) -> Result<Prepared, StartError> {
+    begin(preparation)?.finish()
+}
+
+/// Starts to; several can be under way at once.
+pub fn begin(preparation: &Preparation<'_>) -> Result<Begun, StartError> {
+    let Preparation { profile, name, state } = *preparation;
+    let plan = profile.plan();
+    check_single_thread()?;
+    check_supported(plan)?;
+    keep_dead_children().map_err(ConfineError::Sys)?;
+    let meta = fs::symlink_metadata(&plan.workspace.source.real)
+        .map_err(|e| SysError::on("stat", plan.workspace.source.real.display(), e))
+        .map_err(ConfineError::Sys)?;
+    let identity = Identity::choose(Ids::of(&meta)).map_err(ConfineError::Sys)?;
+    if plan.workspace.mode == Mode::Stage {
+        check_owners(plan)?;
+        workspace::make_layers(state, &meta)
+            .map_err(|e| SysError::on("mkdir", state.display(), e))
+            .map_err(ConfineError::Sys)?;
+    }
+    let cgroup = make_cgroup(plan, name)?;
+    let filter = plan.seccomp.is_some().then(|| seccomp::program(writes(plan)));
+    let (control, theirs) = Channel::pair().map_err(ConfineError::Sys)?;
+    let null = open_null().map_err(ConfineError::Sys)?;
+
+    let kit = Kit {
+        plan,
+        state,
+        identity: &identity,
+        cgroup: &cgroup,
+        filter,
+        host_network: network_namespace().map_err(ConfineError::Sys)?,
+        null: null.as_fd(),
+        control: theirs.as_fd(),
+    };
+    let child = clone_into(namespaces(&identity), cgroup.birth(), || first_process(&kit))
+        .map_err(ConfineError::Sys)?;
+    drop(theirs);
+    // Only for speed: without it, the end of the command is seen after its mounts are taken down.
+    let mounts = File::open(format!("/proc/{}/ns/mnt", child.pid)).ok().map(OwnedFd::from);
+    Ok(Begun { child, control, hold: Hold { mounts, cgroup } })
+}
+
+impl Begun {
+    /// Waits until the sandbox stands.
+    pub fn finish(self) -> Result<Prepared, StartError> {
+        let Self { child, control, hold } = self;
+        match await_ready(&control) {
+            Ok(facts) => {
+                let (in_force, oom) = (hold.cgroup.in_force.clone(), hold.cgroup.oom_count());
+                let notes = Notes { pid: child.pid, facts, in_force, oom };
+                Ok(Prepared { child, control, notes, hold })
+            }
+            Err(error) => {
+                // The error stands, whatever becomes of the process; the kernel ends it with us.
+                end(&child.pidfd).ok();
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Prepared {
+    /// Whether it still waits. One that was killed meanwhile is of no use.
+    pub fn is_alive(&self) -> bool {
+        let mut fds = [PollFd::new(&self.child.pidfd, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
+    }
+
+    /// Takes it apart: what is needed to give the order, and what is left to take the sandbox down.
+    pub fn hand_over(self) -> Result<(Waiting, Handed), StartError> {
+        let Self { child, control, notes, hold } = self;
+        let pidfd = child.pidfd.try_clone().map_err(|e| SysError::new("dup", e))?;
+        let waiting = Waiting { pidfd: child.pidfd, control, notes, parent: Parent::Us };
+        Ok((waiting, Handed { pidfd, hold }))
+    }
+
+    /// Ends it unused, and says what of it would not go.
+    pub fn discard(self) -> Vec<String> {
+        Handed { pidfd: self.child.pidfd, hold: self.hold }.finish()
+    }
+}
+
+impl Handed {
+    /// Ends what still runs, takes the sandbox down and says what of it would not go.
+    pub fn finish(self) -> Vec<String> {
+        let stays = end(&self.pidfd).err();
+        let mut left = self.hold.finish();
+        left.extend(stays.map(|errno| format!("the sandbox's first process: {errno}")));
+        left
+    }
+
+    pub(super) fn into_hold(self) -> Hold {
+        self.hold
+    }
+}
+
+/// The life of the new process. Whatever it has to say goes through the channel.
+fn first_process(kit: &Kit<'_>) -> i32 {
+    let answer = match recipe::carry_out(kit) {
+        Ok(facts) => init::run(facts, kit.control),
+        Err(failed) => init::send(&Report::Failed(failed), kit.control),
+    };
+    i32::from(answer.is_err())
+}
+
+fn await_ready(control: &Channel) -> Result<Facts, StartError> {
+    match await_report(control)? {
+        Some(Report::Ready(facts)) => Ok(facts),
+        Some(Report::Failed(failed)) => Err(ConfineError::Step {
+            step: failed.step,
+            remedy: failed.step.remedy(&failed.call, failed.errno),
+            call: failed.call,
+            subject: failed.subject,
+            source: io::Error::from_raw_os_error(failed.errno),
+        }
+        .into()),
+        _ => Err(ConfineError::Died.into()),
+    }
+}
+
+/// Ends a process of ours and takes it away. One that is dead already is as good.
+fn end(pidfd: &OwnedFd) -> rustix::io::Result<()> {
+    match pidfd_send_signal(pidfd, Signal::KILL) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(errno) => return Err(errno),
+    }
+    match waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED) {
+        // Taken away before.
+        Ok(_) | Err(rustix::io::Errno::CHILD) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn open_null() -> Result<OwnedFd, SysError> {
+    let null = File::options().read(true).write(true).open("/dev/null");
+    null.map(OwnedFd::from).map_err(|e| SysError::on("open", "/dev/null", e))
+}
+
+/// What the process is born with. The cgroup namespace it makes itself, later: it shows the group that
+/// it is made in as the root.
+fn namespaces(identity: &Identity) -> i32 {
+    let user = if identity.has_user_namespace() { libc::CLONE_NEWUSER } else { 0 };
+    user | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+}
+
+fn check_single_thread() -> Result<(), ConfineError> {
+    match threads() {
+        Ok(1) => Ok(()),
+        Ok(count) => Err(ConfineError::Threads { count }),
+        Err(e) => Err(ConfineError::Sys(SysError::on("readdir", "/proc/self/task", e))),
+    }
+}
+
+/// Caps keep such a plan from being made; a plan from elsewhere is refused here.
+pub(super) fn check_supported(plan: &Plan) -> Result<(), ConfineError> {
+    let refused = match plan {
+        Plan { root: Root::Image { .. } | Root::Bare, .. } => "an image as root",
+        Plan { network: Network::Host | Network::Bridge | Network::Allow, .. } => "a network",
+        Plan { seccomp: Some(Seccomp::File(_)), .. } => "a system call filter from a file",
+        Plan { terminal: Terminal::Tty, .. } => "a terminal",
+        Plan { runtime: Some(_), .. } => "another runtime",
+        _ => return Ok(()),
+    };
+    Err(ConfineError::Unsupported { what: refused })
+}
+
+/// In a user namespace files of others cannot be copied up.
+pub(crate) fn check_owners(plan: &Plan) -> Result<(), ConfineError> {
+    const NAMED: usize = 5;
+    let us = Ids::ours();
+    if us.uid == 0 {
+        return Ok(());
+    }
+    let workspace = &plan.workspace.source.real;
+    let paths = strangers(workspace, us, NAMED)
+        .map_err(|e| ConfineError::Sys(SysError::on("stat", workspace.display(), e)))?;
+    if paths.is_empty() { Ok(()) } else { Err(ConfineError::Strangers { paths }) }
+}
+
+fn make_cgroup(plan: &Plan, run_id: &str) -> Result<Cgroup, ConfineError> {
+    let given_up = |c: &Controller| plan.relaxed.iter().any(|r| r.guarantee == c.guarantee());
+    let wanted: Vec<_> = Controller::ALL.into_iter().filter(|c| !given_up(c)).collect();
+    Cgroup::make(run_id, &plan.limits, &wanted).map_err(|error| match error {
+        CgroupError::Lacking { guarantee, lack } => ConfineError::Limit { guarantee, lack },
+        CgroupError::Sys(error) => ConfineError::Sys(error),
+    })
+}
+
+fn writes(plan: &Plan) -> seccomp::Writes {
+    let on_host = plan.workspace.mode == Mode::Direct
+        || plan.mounts.iter().any(|mount| mount.access == Access::Write);
+    if on_host { seccomp::Writes::OnHost } else { seccomp::Writes::Staged }
+}

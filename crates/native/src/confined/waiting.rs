@@ -1,0 +1,125 @@
+//! A sandbox that waits for its order, and the giving of it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use cofferdam_core::plan::Plan;
+use cofferdam_core::receipt::Holding;
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
+
+use super::prepare::check_supported;
+use super::streams::Streams;
+use super::{ConfineError, holdings};
+use crate::cgroup::{InForce, OomCount};
+use crate::channel::Channel;
+use crate::order::Order;
+use crate::process::{Parent, Process, Reach, StartError, StdinKind};
+use crate::recipe::Step;
+use crate::report::{Facts, Report};
+use crate::sys::SysError;
+
+/// What was read back when the sandbox was made, for whoever gives it its order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Notes {
+    pub(super) pid: i32,
+    pub(super) facts: Facts,
+    pub(super) in_force: Vec<InForce>,
+    pub(super) oom: Option<OomCount>,
+}
+
+/// The order is given once: it uses the sandbox up.
+#[derive(Debug)]
+pub struct Waiting {
+    pub(super) pidfd: OwnedFd,
+    pub(super) control: Channel,
+    pub(super) notes: Notes,
+    pub(super) parent: Parent,
+}
+
+/// A command that was started in a sandbox.
+#[derive(Debug)]
+pub struct Running {
+    pub process: Process,
+    /// What is in force, as read back.
+    pub receipt: Vec<Holding>,
+    /// Settings by name, as read back.
+    pub effective: Vec<(&'static str, String)>,
+}
+
+/// Longer than any confinement takes on a host that works at all.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Waiting {
+    /// One that another process made and handed to us.
+    pub fn received(notes: Notes, pidfd: OwnedFd, control: OwnedFd) -> Self {
+        Self { pidfd, control: control.into(), notes, parent: Parent::Launcher }
+    }
+
+    /// For handing it on.
+    pub fn parts(&self) -> (&Notes, [BorrowedFd<'_>; 2]) {
+        (&self.notes, [self.pidfd.as_fd(), self.control.as_fd()])
+    }
+
+    /// Starts the command of the plan, whose profile must be that of the sandbox.
+    pub fn go(self, plan: &Plan, run_id: &str, stdin: StdinKind) -> Result<Running, StartError> {
+        check_supported(plan)?;
+        let Self { pidfd, control, notes: Notes { pid, facts, in_force, oom }, parent } = self;
+        let order = Order::of(plan, run_id)?.encode()?;
+        let (ours, theirs) = Streams::new(stdin).map_err(ConfineError::Sys)?;
+        match control.send(&order, &theirs.descriptors()) {
+            Err(e) if is_gone(&e) => return Err(ConfineError::Died.into()),
+            answer => answer.map_err(ConfineError::Sys)?,
+        }
+        // Held open here, the command's own ends would never end.
+        drop(theirs);
+        await_started(plan, &control)?;
+        let (receipt, effective) = holdings::of(plan, &facts, &in_force);
+        let process = Process {
+            pid: Pid::from_raw(pid).unwrap_or(Pid::INIT),
+            pidfd,
+            stdin: ours.stdin,
+            stdout: ours.stdout,
+            stderr: ours.stderr,
+            reach: Reach::Init { reports: control.into(), oom, parent },
+        };
+        Ok(Running { process, receipt, effective })
+    }
+}
+
+fn is_gone(error: &SysError) -> bool {
+    matches!(error.source.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+fn await_started(plan: &Plan, control: &Channel) -> Result<(), StartError> {
+    match await_report(control)? {
+        Some(Report::Started) => Ok(()),
+        Some(Report::NotExecuted { path, errno }) => Err(not_executed(path, errno)),
+        Some(Report::Failed(failed)) if failed.step == Step::Workdir => Err(StartError::Workdir {
+            path: plan.workdir.0.clone(),
+            source: io::Error::from_raw_os_error(failed.errno),
+        }),
+        _ => Err(ConfineError::Died.into()),
+    }
+}
+
+pub(super) fn await_report(control: &Channel) -> Result<Option<Report>, ConfineError> {
+    if !control.is_ready(Some(PATIENCE)).map_err(ConfineError::Sys)? {
+        return Err(ConfineError::Stuck);
+    }
+    let from = control.as_fd().try_clone_to_owned().map(File::from);
+    from.and_then(Report::receive).map_err(|e| ConfineError::Sys(SysError::on("read", "report", e)))
+}
+
+fn not_executed(program: String, errno: i32) -> StartError {
+    let source = io::Error::from_raw_os_error(errno);
+    match errno {
+        libc::ENOENT | libc::ENOTDIR => StartError::NotFound { program },
+        libc::EACCES | libc::EISDIR | libc::ENOEXEC => {
+            StartError::NotExecutable { program, source }
+        }
+        _ => StartError::Spawn { program, source },
+    }
+}

@@ -1,0 +1,122 @@
+//! What a preparation took from the host by name, so that it can be seen later whether the same
+//! preparation would still come to the same.
+//!
+//! Between the making of a sandbox and its use the host goes on: a file that must be hidden may appear,
+//! the workspace may get another owner, a library may be updated. Whoever keeps sandboxes takes a
+//! witness before making one and another before using it, and uses it only where the two are equal.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::plan::{Plan, Profile};
+use cofferdam_core::spec::Mode;
+
+use crate::blocked;
+use crate::confined::check_owners;
+use crate::identity::effective_uid;
+use crate::root::{etc, system};
+use crate::sys::mount::open_pinned;
+
+/// Equal witnesses mean equal sandboxes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witness {
+    workspace: Seen,
+    blocked: Vec<Seen>,
+    /// Links and settings of the system, of which some are copied.
+    system: Vec<Seen>,
+    /// An ordinary user's sandbox shows what the host has mounted below each place.
+    mounts: Option<Vec<u8>>,
+}
+
+impl Witness {
+    /// `None` where a sandbox of this profile cannot be made ahead of its use: it would depend on too
+    /// much of the workspace, or it cannot be made at all, and then the making says why.
+    pub fn of(profile: &Profile) -> Option<Self> {
+        let plan = profile.plan();
+        let source = &plan.workspace.source;
+        let pinned = std::iter::once(source)
+            .chain(plan.mounts.iter().map(|mount| &mount.source))
+            .chain(&plan.toolchains);
+        for path in pinned {
+            open_pinned(path).ok()?;
+        }
+        let workspace = Seen::place(&source.real).ok()?;
+        // An upper directory that its owner cannot write to cannot be given to a run later.
+        let writable = workspace.state.as_ref().is_some_and(|state| state.mode & 0o200 != 0);
+        if !writable || mounts_into_workspace(plan) {
+            return None;
+        }
+        let ordinary = effective_uid() != 0;
+        if ordinary && plan.workspace.mode == Mode::Stage {
+            check_owners(plan).ok()?;
+        }
+        let system = system::looked_at().chain(etc::looked_at().ok()?);
+        Some(Self {
+            workspace,
+            blocked: blocked::sight(&source.real, &plan.blocked)?,
+            system: system.map(|path| Seen::content(&path)).collect::<Result<_, _>>().ok()?,
+            mounts: if ordinary { Some(fs::read("/proc/self/mountinfo").ok()?) } else { None },
+        })
+    }
+}
+
+/// A mount point in the workspace is looked up, and so remembered by the kernel, when it is made.
+fn mounts_into_workspace(plan: &Plan) -> bool {
+    let targets = plan.mounts.iter().map(|mount| &*mount.target);
+    let targets = targets.chain(plan.tmpfs.keys().map(|target| &**target));
+    let mut targets = targets.chain(plan.toolchains.iter().map(|place| &*place.asked));
+    targets.any(|target| target.starts_with(&plan.workspace.target))
+}
+
+/// What stands under a name, if anything does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    path: PathBuf,
+    state: Option<State>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct State {
+    device: u64,
+    inode: u64,
+    mode: u32,
+    owner: (u32, u32),
+    changed: Option<(i64, i64)>,
+}
+
+impl Seen {
+    /// Which file it is, and whose.
+    pub(crate) fn place(path: &Path) -> io::Result<Self> {
+        Self::new(path, |_| None)
+    }
+
+    /// That, and whether it was changed.
+    fn content(path: &Path) -> io::Result<Self> {
+        Self::new(path, |meta| Some((meta.ctime(), meta.ctime_nsec())))
+    }
+
+    fn new(path: &Path, changed: impl Fn(&Metadata) -> Option<(i64, i64)>) -> io::Result<Self> {
+        let state = match fs::symlink_metadata(path) {
+            Ok(meta) => Some(State {
+                device: meta.dev(),
+                inode: meta.ino(),
+                mode: meta.permissions().mode(),
+                owner: (meta.uid(), meta.gid()),
+                changed: changed(&meta),
+            }),
+            Err(e)
+                if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                None
+            }
+            Err(e) => return Err(e),
+        };
+        Ok(Self { path: path.to_owned(), state })
+    }
+
+    pub(crate) fn is_symlink(&self) -> bool {
+        self.state.as_ref().is_some_and(|state| state.mode & libc::S_IFMT == libc::S_IFLNK)
+    }
+}

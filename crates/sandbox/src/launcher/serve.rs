@@ -1,0 +1,204 @@
+//! The launcher's own side: answers questions, and in between sees to it that sandboxes are ready.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use cofferdam_core::plan::Profile;
+use cofferdam_native::channel::Channel;
+use cofferdam_native::confined::{Handed, Preparation, Waiting, begin, prepare};
+use cofferdam_native::process::StartError;
+use cofferdam_native::witness::Witness;
+
+use super::LauncherError;
+use super::place::{Place, Pool};
+use super::shelf::{Depth, Ready, Shelf};
+use super::wire::{self, Answer, Request};
+use crate::backend::local::told;
+use crate::state::StateDir;
+
+/// Profiles for which sandboxes are kept ready: the last ones that were asked for.
+const PROFILES: usize = 2;
+/// So long nobody must have asked for anything before new ones are made.
+const QUIET: Duration = Duration::from_millis(1);
+/// Made at once, so that one is set up by the kernel while another waits for it.
+const AT_ONCE: usize = 2;
+
+/// Answers until the far end of `channel` closes, then takes down everything that it made. The calling
+/// process must have one thread.
+pub fn serve(state: &StateDir, channel: &Channel, depth: Depth) -> Result<(), LauncherError> {
+    let mut serving = Serving {
+        pool: Pool::open(state)?,
+        depth,
+        shelves: Vec::new(),
+        trash: Vec::new(),
+        running: HashMap::new(),
+    };
+    let answered = serving.answer_all(channel);
+    let ended = serving.end();
+    answered.and(ended)
+}
+
+struct Serving {
+    pool: Pool,
+    depth: Depth,
+    /// The one that was asked for last comes first.
+    shelves: Vec<Shelf>,
+    /// Prepared for what is no more; taken down when there is time.
+    trash: Vec<Ready>,
+    running: HashMap<String, Lent>,
+}
+
+/// A sandbox that is in use.
+struct Lent {
+    handed: Handed,
+    /// Of one that was prepared ahead.
+    place: Option<Place>,
+}
+
+impl Serving {
+    fn answer_all(&mut self, channel: &Channel) -> Result<(), LauncherError> {
+        let broken = |source| LauncherError::Channel { source };
+        loop {
+            let wait = self.has_work().then_some(QUIET);
+            if !channel.is_ready(wait).map_err(broken)? {
+                self.work()?;
+                continue;
+            }
+            let Some(message) = channel.receive().map_err(broken)? else { return Ok(()) };
+            let request = serde_json::from_slice(&message.bytes)
+                .map_err(|source| LauncherError::Garbled { source })?;
+            let (answer, waiting) = match request {
+                Request::Take { profile, run, dir } => self.take(&profile, run, &dir),
+                Request::Finish { name } => (Answer::Finished { left: self.finish(&name) }, None),
+            };
+            let descriptors = waiting.as_ref().map(|waiting| waiting.parts().1);
+            let descriptors = descriptors.as_ref().map_or(&[][..], |both| &both[..]);
+            channel.send(&wire::bytes(&answer), descriptors).map_err(broken)?;
+        }
+    }
+
+    fn take(&mut self, profile: &Profile, run: String, dir: &Path) -> (Answer, Option<Waiting>) {
+        match self.provide(profile, run, dir) {
+            Ok((name, waiting)) => {
+                let notes = Box::new(waiting.parts().0.clone());
+                (Answer::Handed { name, notes }, Some(waiting))
+            }
+            Err(error) => {
+                let (message, remedy) = told(&error);
+                (Answer::Refused { message, remedy: remedy.unwrap_or_default() }, None)
+            }
+        }
+    }
+
+    /// A prepared sandbox where there is a good one, else a new one, named after the run.
+    fn provide(
+        &mut self,
+        profile: &Profile,
+        run: String,
+        dir: &Path,
+    ) -> Result<(String, Waiting), StartError> {
+        let ready = Witness::of(profile).and_then(|witness| self.ready(profile, &witness, dir));
+        let (name, place, prepared) = match ready {
+            Some(Ready { prepared, place, .. }) => (place.name.clone(), Some(place), prepared),
+            None => {
+                let asked = Preparation { profile, name: &run, state: dir };
+                let prepared = prepare(&asked)?;
+                (run, None, prepared)
+            }
+        };
+        let (waiting, handed) = prepared.hand_over()?;
+        self.running.insert(name.clone(), Lent { handed, place });
+        Ok((name, waiting))
+    }
+
+    /// Remembers the profile, and looks whether there is a sandbox of it.
+    fn ready(&mut self, profile: &Profile, witness: &Witness, dir: &Path) -> Option<Ready> {
+        if self.depth.get() == 0 {
+            return None;
+        }
+        let at = self.shelves.iter().position(|shelf| shelf.profile == *profile);
+        let mut shelf =
+            at.map_or_else(|| Shelf::new(profile.clone()), |at| self.shelves.remove(at));
+        shelf.is_filled = true;
+        let ready = shelf.take(witness, dir, &mut self.trash);
+        self.shelves.insert(0, shelf);
+        for old in self.shelves.drain(self.shelves.len().min(PROFILES)..) {
+            self.trash.extend(old.ready);
+        }
+        ready
+    }
+
+    fn finish(&mut self, name: &str) -> Vec<String> {
+        let Some(Lent { handed, place }) = self.running.remove(name) else {
+            return vec![format!("sandbox {name}: the launcher does not know it")];
+        };
+        let mut left = handed.finish();
+        // Its place names its groups: it stays while they do.
+        if left.is_empty() {
+            left.extend(place.and_then(Place::remove));
+        }
+        left
+    }
+
+    fn wants_more(&self, shelf: &Shelf) -> bool {
+        shelf.is_filled && shelf.ready.len() < self.depth.get()
+    }
+
+    fn has_work(&self) -> bool {
+        !self.trash.is_empty() || self.shelves.iter().any(|shelf| self.wants_more(shelf))
+    }
+
+    /// A piece of what is to be done while nobody asks.
+    fn work(&mut self) -> Result<(), LauncherError> {
+        if let Some(ready) = self.trash.pop() {
+            // What would not go stays in the pool's directory, and is swept when we are gone.
+            ready.discard();
+            return Ok(());
+        }
+        let at = (0..self.shelves.len()).find(|at| self.wants_more(&self.shelves[*at]));
+        at.map_or(Ok(()), |at| self.fill(at))
+    }
+
+    /// Makes some more for one shelf. Why one cannot be made is said to whoever asks for it next.
+    fn fill(&mut self, at: usize) -> Result<(), LauncherError> {
+        let shelf = &mut self.shelves[at];
+        let mut begun = Vec::new();
+        for _ in 0..AT_ONCE.min(self.depth.get() - shelf.ready.len()) {
+            // Before the making: what changes meanwhile is then seen as a change.
+            let Some(witness) = Witness::of(&shelf.profile) else {
+                shelf.is_filled = false;
+                break;
+            };
+            let place = self.pool.place()?;
+            let asked =
+                Preparation { profile: &shelf.profile, name: &place.name, state: &place.dir };
+            begun.push((begin(&asked), place, witness));
+        }
+        for (begun, place, witness) in begun {
+            match begun.and_then(|begun| begun.finish()) {
+                Ok(prepared) => shelf.ready.push_back(Ready { prepared, place, witness }),
+                Err(_) => {
+                    shelf.is_filled = false;
+                    place.remove();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody is left to serve: everything goes.
+    fn end(mut self) -> Result<(), LauncherError> {
+        let ready =
+            self.shelves.drain(..).flat_map(|shelf| shelf.ready).chain(self.trash.drain(..));
+        let mut left: Vec<String> = ready.flat_map(Ready::discard).collect();
+        for name in self.running.keys().cloned().collect::<Vec<_>>() {
+            left.extend(self.finish(&name));
+        }
+        // What names groups that would not go is kept for the next clean-up.
+        if left.is_empty() {
+            self.pool.remove()?;
+        }
+        Ok(())
+    }
+}
