@@ -182,11 +182,12 @@ mod tests {
         let unnamed = state.pool().join("unnamed");
         fs::create_dir(&unnamed).unwrap();
         // Dead: its lock is gone, its directory is not.
-        let dead = dead.dir.clone();
+        let gone = dead.dir.clone();
+        drop(dead);
         let swept = sweep_dead(&state).unwrap();
         assert_eq!(swept.len(), 1);
         assert!(swept[0].left.is_empty() && swept[0].removed.len() == 1, "{swept:?}");
-        assert!(alive.dir.exists() && unnamed.exists() && !dead.exists());
+        assert!(alive.dir.exists() && unnamed.exists() && !gone.exists());
         alive.remove().unwrap();
     }
 
