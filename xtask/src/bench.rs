@@ -6,6 +6,7 @@
 //! [`BENCHES`].
 
 mod case;
+mod driver;
 mod figures;
 mod overhead;
 mod page;
@@ -32,6 +33,7 @@ percentile and the ratio of the median to the base case. Without a name all benc
 
 Benches:
   start   starting a command: bare, sandboxed, in bubblewrap
+  launch  starting a command from a process that lives on, as servers do
   size    starting one in a workspace of 3 files and of 100,000
   git     git status, outside a sandbox and inside
   grep    grep -r over a tree, outside and inside
@@ -62,6 +64,7 @@ struct Bench {
 
 const BENCHES: &[Bench] = &[
     Bench { name: "start", prepare: start::cases, most_rounds: usize::MAX },
+    Bench { name: "launch", prepare: driver::cases, most_rounds: usize::MAX },
     Bench { name: "size", prepare: start::sizes, most_rounds: usize::MAX },
     Bench { name: "git", prepare: overhead::git, most_rounds: 50 },
     Bench { name: "grep", prepare: overhead::grep, most_rounds: 20 },

@@ -1,6 +1,7 @@
 //! One thing to be measured.
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -9,13 +10,24 @@ use crate::cargo::shown;
 /// A name for the table, and the act that is timed.
 pub(crate) struct Case {
     pub(crate) name: String,
+    /// Before each act, not counted.
+    pub(crate) pause: Duration,
     act: Box<dyn FnMut() -> Result<()>>,
 }
 
 impl Case {
     /// Anything that can be done many times over.
     pub(crate) fn new(name: impl Into<String>, act: impl FnMut() -> Result<()> + 'static) -> Self {
-        Self { name: name.into(), act: Box::new(act) }
+        Self::paused(name, Duration::ZERO, act)
+    }
+
+    /// The same, each time after a pause.
+    pub(crate) fn paused(
+        name: impl Into<String>,
+        pause: Duration,
+        act: impl FnMut() -> Result<()> + 'static,
+    ) -> Self {
+        Self { name: name.into(), pause, act: Box::new(act) }
     }
 
     /// A program, from its start to its end. One that fails is an error and not a fast result.

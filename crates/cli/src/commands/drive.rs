@@ -90,6 +90,7 @@ pub(crate) fn run(
         if !left.is_empty() {
             return Err(anyhow::anyhow!("still there: {}", left.join(", ")).into());
         }
+        trials.make_ready()?;
         last = Some((line, prepared));
     }
     trials.close()?;

@@ -9,7 +9,9 @@ use rustix::io::Errno;
 use super::{StreamName, Watch};
 use crate::sys::SysError;
 
-/// Bytes taken from the pipe at a time.
+/// Bytes taken from the pipe at a time, at first: most programs say little, and room costs time.
+const FIRST_PIECE: usize = 16 * 1024;
+/// And from a program that fills that.
 const PIECE: usize = 256 * 1024;
 /// What a descriptor that polls as writable is sure to take without blocking.
 const SAFE_WRITE: usize = 4096;
@@ -21,6 +23,8 @@ pub(super) struct Stream<'a> {
     /// Whether the far end may make us wait: a pipe, a socket, a terminal.
     to_may_block: bool,
     buffer: Vec<u8>,
+    /// The last piece filled the buffer.
+    is_talkative: bool,
     /// The part of `buffer` that still has to be written.
     pending: std::ops::Range<usize>,
 }
@@ -31,8 +35,6 @@ impl<'a> Stream<'a> {
         from: OwnedFd,
         to: Option<BorrowedFd<'a>>,
     ) -> Result<Self, SysError> {
-        // A larger pipe means fewer switches between program and us. Not having it costs only time.
-        rustix::pipe::fcntl_setpipe_size(&from, 1 << 20).ok();
         let to_may_block = match to {
             None => false,
             Some(fd) => {
@@ -41,8 +43,9 @@ impl<'a> Stream<'a> {
                 kind != FileType::RegularFile && !is_null_device(&stat)
             }
         };
-        let buffer = vec![0; PIECE];
-        Ok(Self { name, from: Some(from), to, to_may_block, buffer, pending: 0..0 })
+        let buffer = vec![0; FIRST_PIECE];
+        let (from, is_talkative) = (Some(from), false);
+        Ok(Self { name, from, to, to_may_block, buffer, is_talkative, pending: 0..0 })
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -69,12 +72,18 @@ impl<'a> Stream<'a> {
             return Ok(false);
         }
         let Some(from) = &self.from else { return Ok(false) };
+        if self.is_talkative && self.buffer.len() < PIECE {
+            self.buffer.resize(PIECE, 0);
+            // A larger pipe means fewer switches between program and us. Not having it costs only time.
+            rustix::pipe::fcntl_setpipe_size(from, 1 << 20).ok();
+        }
         match rustix::io::read(from, &mut self.buffer[..]) {
             Ok(0) => {
                 self.from = None;
                 Ok(false)
             }
             Ok(n) => {
+                self.is_talkative = n == self.buffer.len();
                 watch.output(self.name, &self.buffer[..n]);
                 if self.to.is_some() {
                     self.pending = 0..n;

@@ -19,8 +19,9 @@ use crate::state::StateDir;
 
 /// Profiles for which sandboxes are kept ready: the last ones that were asked for.
 const PROFILES: usize = 2;
-/// So long nobody must have asked for anything before new ones are made.
-const QUIET: Duration = Duration::from_millis(1);
+/// So long nobody must have asked for anything before more are made: the command that was just started
+/// is to have the processors for itself. Where none is left, they are made at once.
+const QUIET: Duration = Duration::from_millis(8);
 /// Made at once, so that one is set up by the kernel while another waits for it.
 const AT_ONCE: usize = 2;
 
@@ -60,7 +61,8 @@ impl Serving {
     fn answer_all(&mut self, channel: &Channel) -> Result<(), LauncherError> {
         let broken = |source| LauncherError::Channel { source };
         loop {
-            let wait = self.has_work().then_some(QUIET);
+            let wait = if self.is_out_of_stock() { Duration::ZERO } else { QUIET };
+            let wait = self.has_work().then_some(wait);
             if !channel.is_ready(wait).map_err(broken)? {
                 self.work()?;
                 continue;
@@ -143,6 +145,11 @@ impl Serving {
 
     fn wants_more(&self, shelf: &Shelf) -> bool {
         shelf.is_filled && shelf.ready.len() < self.depth.get()
+    }
+
+    /// Whether the next one to ask for what was asked for last would have to wait.
+    fn is_out_of_stock(&self) -> bool {
+        self.shelves.first().is_some_and(|shelf| shelf.ready.is_empty() && self.wants_more(shelf))
     }
 
     fn has_work(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Starts without a run: no record, no events. For measuring what a start costs.
 
+use std::cell::RefCell;
 use std::io;
 use std::process::{Command, Stdio};
 
@@ -21,6 +22,7 @@ use crate::state::{StateDir, StateError};
 pub struct Trials {
     pool: Pool,
     signals: Signals,
+    next: RefCell<Option<Place>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +50,8 @@ pub struct Rest<'a>(Option<(Keeper<'a>, Place)>);
 
 impl Trials {
     pub fn open(state: &StateDir) -> Result<Self, TrialError> {
-        Ok(Self { pool: Pool::open(state)?, signals: Signals::take()? })
+        let next = RefCell::new(None);
+        Ok(Self { pool: Pool::open(state)?, signals: Signals::take()?, next })
     }
 
     /// The bare command, for comparison.
@@ -62,11 +65,14 @@ impl Trials {
 
     /// In a sandbox, watched like a run.
     pub fn sandboxed<'a>(
-        &'a self,
+        &self,
         starter: Starter<'a>,
         plan: &Plan,
     ) -> Result<Ended<'a>, TrialError> {
-        let place = self.pool.place()?;
+        let place = match self.next.take() {
+            Some(place) => place,
+            None => self.pool.place()?,
+        };
         let streams = Streams { stdin: None, stdout: None, stderr: None };
         let stdin = StdinKind::Empty;
         let asked = Confinement { plan, run_id: &place.name, state: &place.dir, stdin };
@@ -77,6 +83,12 @@ impl Trials {
             Status::Signaled(_) => None,
         };
         Ok(Ended { exit_code, rest: Rest(Some((keeper, place))) })
+    }
+
+    /// Makes the directory for the next one, when there is time.
+    pub fn make_ready(&self) -> Result<(), TrialError> {
+        self.next.replace(Some(self.pool.place()?));
+        Ok(())
     }
 
     pub fn close(self) -> Result<(), TrialError> {

@@ -1,0 +1,69 @@
+//! How long a start takes from a process that lives on, as that of a server: one line in, one out.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::case::Case;
+use super::place::Place;
+use super::start::{cofferdam, with};
+
+/// Between two starts, so that what is done after an answer is not done during the next.
+const PAUSE: Duration = Duration::from_millis(20);
+
+pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
+    let program = cofferdam()?;
+    let case = |name: &str, how: &str| -> Result<Case> {
+        let mut command = with(place, &program, &["drive", how]);
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut driver = Driver::new(child.context("cannot start the driver")?)?;
+        // Only a driver that starts the command is timed.
+        driver.ask(
+            r#"["--sandbox","native","--relax","limits","--","/bin/sh","-c","exit 83"]"#,
+            83,
+        )?;
+        let nothing = r#"["--sandbox","native","--relax","limits","--","/bin/true"]"#;
+        driver.ask(nothing, 0)?;
+        Ok(Case::paused(name, PAUSE, move || driver.ask(nothing, 0)))
+    };
+    Ok(vec![
+        case("plain start of `/bin/true`", "plain")?,
+        case("native, made when asked for", "cold")?,
+        case("native, prepared by the launcher", "pooled")?,
+    ])
+}
+
+struct Driver {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Driver {
+    fn new(mut child: Child) -> Result<Self> {
+        let stdout = child.stdout.take().context("the driver has no output")?;
+        Ok(Self { stdin: child.stdin.take(), stdout: BufReader::new(stdout), child })
+    }
+
+    fn ask(&mut self, line: &str, code: i32) -> Result<()> {
+        let stdin = self.stdin.as_mut().context("the driver has no input")?;
+        stdin.write_all(format!("{line}\n").as_bytes()).context("the driver is gone")?;
+        let mut answer = String::new();
+        self.stdout.read_line(&mut answer).context("the driver is gone")?;
+        if answer.trim() != format!("{{\"exit_code\":{code}}}") {
+            bail!("expected exit code {code}, and the driver said {answer:?}");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        if let Err(error) = self.child.wait() {
+            eprintln!("xtask: the driver cannot be waited for: {error}");
+        }
+    }
+}
