@@ -8,7 +8,7 @@ use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
 use cofferdam_native::confined::{Confined, Confinement, Hold, Running, start};
 use cofferdam_native::process::{StartError, StdinKind};
 use cofferdam_native::supervise::{Cause, Ended, supervise};
-use rustix::fs::fstatfs;
+use rustix::fs::{FileType, fstat, fstatfs, major, minor};
 
 use super::local::{not_started, outcome, passage, patience};
 use super::{Finish, Observer, Stage, Standing, Starter};
@@ -53,6 +53,7 @@ fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
     const PIPEFS: i64 = 0x5049_5045;
     match stdin {
         None => StdinKind::Empty,
+        Some(fd) if is_null_device(fd) => StdinKind::Empty,
         Some(fd) if fstatfs(fd).is_ok_and(|fs| fs.f_type == PIPEFS) => StdinKind::Inherit,
         Some(_) => StdinKind::Pipe,
     }
@@ -119,6 +120,13 @@ fn judge(plan: &Plan, ended: &Ended, maker: Maker) -> Outcome {
 }
 
 const SIGKILL: i32 = 9;
+
+fn is_null_device(fd: BorrowedFd<'_>) -> bool {
+    fstat(fd).is_ok_and(|stat| {
+        FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
+            && (major(stat.st_rdev), minor(stat.st_rdev)) == (1, 3)
+    })
+}
 
 fn cleanup(left: Vec<String>) -> Cleanup {
     let receipt =
