@@ -121,7 +121,7 @@ fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     let hidden = hide(kit, &root, &tree, &covers, &state).map_err(at(Step::Blocked))?;
     // Places to write to that vanish, then what the plan adds.
     memory::make(&root, &plan.tmpfs, identity).map_err(at(Step::Memory))?;
-    memory::keep_from_git(&root, &hidden.placeholders, identity).map_err(at(Step::Memory))?;
+    memory::advise_git(&root, &hidden.placeholders, identity).map_err(at(Step::Memory))?;
     for toolchain in &plan.toolchains {
         binds::toolchain(&root, toolchain, depth).map_err(at(Step::Toolchains))?;
     }

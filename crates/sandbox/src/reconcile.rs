@@ -88,7 +88,7 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
             events.push(EventKind::Failed { state });
         }
         record.cleanup = Some(Cleanup { receipt, left: left.clone() });
-        scribe.close(record, events, |evidence| EventKind::Cleanup {
+        scribe.close(&record, events, |evidence| EventKind::Cleanup {
             receipt,
             left: left.clone(),
             evidence: Some(evidence),

@@ -89,7 +89,7 @@ pub fn reject(
     record.outcome = Some(Outcome::ended(OutcomeClass::Refused, None, refusal.to_string()));
     record.finished_at = Some(clock::now());
     record.cleanup = Some(Cleanup::terminated());
-    let record = scribe.close(record, Vec::new(), |evidence| EventKind::Rejected {
+    let record = scribe.close(&record, Vec::new(), |evidence| EventKind::Rejected {
         rule: refusal.rule,
         field: refusal.field.clone(),
         message: refusal.message.clone(),
@@ -133,7 +133,7 @@ pub fn perform_by(
     let shown = prepared.shown();
     scribe.write("plan.json", &shown)?;
     // Whole or not at all: others look at it while we run.
-    scribe.record(record.clone())?;
+    scribe.record(&record)?;
     scribe.events(decisions(selection, plan))?;
 
     let id = run.to_string();
@@ -231,7 +231,7 @@ fn conclude(
     let (receipt, left) = (cleanup.receipt, cleanup.left.clone());
     record.cleanup = Some(cleanup);
     record.finished_at = Some(clock::now());
-    scribe.close(record, events, |evidence| EventKind::Cleanup {
+    scribe.close(&record, events, |evidence| EventKind::Cleanup {
         receipt,
         left,
         evidence: Some(evidence),

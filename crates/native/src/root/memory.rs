@@ -36,16 +36,15 @@ pub(crate) fn make(
     }
 }
 
-/// Placeholders that we made in the workspace are nobody's files: git is told to pass over them, so that
-/// a clean checkout looks clean from inside, too. Where every git looks: in the home.
-pub(crate) fn keep_from_git(
+/// Tells git, where every git looks, what is different here. Files in an overlay have other owners, numbers
+/// and change times than the index of the host's git remembers: without `checkStat` and `trustctime` git would
+/// read every file to find that none has changed. And placeholders that we made in the workspace are
+/// nobody's files: a clean checkout is to look clean from inside, too.
+pub(crate) fn advise_git(
     root: &Root,
     placeholders: &[PathBuf],
     owner: &Identity,
 ) -> Result<(), SysError> {
-    if placeholders.is_empty() {
-        return Ok(());
-    }
     let home = HOME.trim_start_matches('/');
     for dir in [".config", ".config/git"] {
         let path = format!("{home}/{dir}");
@@ -54,8 +53,11 @@ pub(crate) fn keep_from_git(
         chownat(root, &path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|e| SysError::on("chown", path, e))?;
     }
+    root.file(&format!("{home}/.config/git/config"), GIT_CONFIG)?;
     root.file(&format!("{home}/.config/git/ignore"), &ignored(placeholders))
 }
+
+const GIT_CONFIG: &[u8] = b"[core]\n\tcheckStat = minimal\n\ttrustctime = false\n";
 
 /// Each path as a pattern that means only itself, anchored at the top of the workspace.
 fn ignored(paths: &[PathBuf]) -> Vec<u8> {

@@ -12,6 +12,8 @@ use crate::clock;
 use crate::events::Journal;
 use crate::state::{StateDir, StateError};
 
+const RECORD: &str = "record.json";
+
 /// Everything about a run that reaches the disk as text goes through here.
 #[derive(Debug)]
 pub(crate) struct Scribe {
@@ -69,30 +71,28 @@ impl Scribe {
         line
     }
 
-    /// Writes the record as it stands, with the latest event as its anchor, and returns it as it was
-    /// written: without the values of secrets.
-    pub(crate) fn record(&self, mut record: Record) -> Result<Record, StateError> {
-        record.anchor = self.anchor.clone();
-        self.redact_commands(&mut record);
-        let value = self.redacted(&record);
-        self.store.replace(self.run, "record.json", &value)?;
-        let path = self.store.dir(self.run).join("record.json");
-        serde_json::from_value(value).map_err(|source| StateError::Unreadable { path, source })
+    /// Writes the record as it stands: others look at it while the run goes on.
+    pub(crate) fn record(&self, record: &Record) -> Result<(), StateError> {
+        self.store.replace(self.run, RECORD, &self.as_kept(record))
     }
 
-    /// Closes a run: writes its last events, the very last of which carries the evidence, and its record.
+    /// Closes a run: writes its last events, the very last of which carries the evidence, and its record
+    /// with that event as its anchor. Returns the record as it was written: without the values of secrets.
     pub(crate) fn close(
         &mut self,
-        mut record: Record,
+        record: &Record,
         mut events: Vec<EventKind>,
         last: impl FnOnce(Evidence) -> EventKind,
     ) -> Result<Record, StateError> {
-        self.redact_commands(&mut record);
         let dir = self.store.dir(self.run);
-        let evidence = evidence::gather(&self.redacted(&record), &dir);
-        events.push(last(evidence.map_err(StateError::io("read", &dir))?));
+        let mut kept = self.as_kept(record);
+        let evidence = evidence::gather(&kept, &dir).map_err(StateError::io("read", &dir))?;
+        events.push(last(evidence));
         self.events(events)?;
-        self.record(record)
+        kept["anchor"] = self.redacted(&self.anchor);
+        self.store.replace(self.run, RECORD, &kept)?;
+        let path = dir.join(RECORD);
+        serde_json::from_value(kept).map_err(|source| StateError::Unreadable { path, source })
     }
 
     /// Writes a file of the run that is not there yet.
@@ -104,12 +104,15 @@ impl Scribe {
         self.store.write_new(self.run, file, &self.redacted(value))
     }
 
-    /// Commands may hold bytes that JSON has to encode, which hides a secret from a search for its text.
-    fn redact_commands(&self, record: &mut Record) {
+    /// A record as it is kept. Commands may hold bytes that JSON has to encode, which hides a secret from a
+    /// search for its text, so they come first.
+    fn as_kept(&self, record: &Record) -> Value {
+        let mut record = record.clone();
         record.command = self.redactor.args(&record.command);
         if let Some(plan) = &mut record.plan {
             plan.command = self.redactor.args(&plan.command);
         }
+        self.redacted(&record)
     }
 
     /// A value as it may be shown and kept.
