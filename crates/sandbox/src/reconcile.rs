@@ -4,8 +4,9 @@
 //! locked: the kernel lets go of a lock when its holder dies, however it dies. Of launchers likewise. Nothing else is
 //! touched.
 
+use std::fs::File;
 use std::io::ErrorKind;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cofferdam_core::backend::Backend;
 use cofferdam_core::event::{Event, EventKind, Status};
@@ -20,9 +21,11 @@ use crate::backend::local::MARKER;
 use crate::clock;
 use crate::events::{Journal, as_map};
 use crate::launcher::{Swept, sweep_dead};
-use crate::runs::{Scribe, Store};
+use crate::runs::{Scribe, Store, is_running};
 use crate::state::{StateDir, StateError};
 
+/// How long a sandbox may outlive its supervisor, which the kernel kills it for.
+const DYING: Duration = Duration::from_secs(2);
 /// How long killed processes may take to go.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -51,7 +54,7 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
     let store = Store::new(state);
     let mut done = launchers(state, actor)?;
     for run in store.active()? {
-        let Some(_claim) = store.claim(run)? else { continue };
+        let Some(_claim) = claim(&store, run)? else { continue };
         let mut record = match store.record(run) {
             Ok(record) => record,
             // Its owner is between the mark and the record.
@@ -118,6 +121,24 @@ fn launchers(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateErro
         done.push(Reconciled { whose: Whose::Launcher(launcher), removed, left });
     }
     Ok(done)
+}
+
+/// Takes over a run whose owner is gone. Its sandbox inherits the lock and may die a moment later than the
+/// owner: where the owner's process is seen to be gone, that moment is waited for.
+fn claim(store: &Store, run: RunId) -> Result<Option<File>, StateError> {
+    let deadline = Instant::now() + DYING;
+    loop {
+        if let Some(claim) = store.claim(run)? {
+            return Ok(Some(claim));
+        }
+        let gone = store
+            .record(run)
+            .is_ok_and(|record| record.outcome.is_none() && !is_running(&record.owner));
+        if !gone || Instant::now() >= deadline {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Old enough that no live process can still be about to write the record.

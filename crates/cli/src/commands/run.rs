@@ -1,14 +1,12 @@
 //! `cofferdam run`: one command in a sandbox.
 
-use std::ffi::OsString;
+mod args;
+
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
-use std::path::PathBuf;
 
-use clap::Args;
 use cofferdam_core::backend::Backend;
-use cofferdam_core::config::{Entries, Key, Layer, Resolved};
-use cofferdam_core::env::{EnvName, Secret};
+use cofferdam_core::config::{Key, Resolved};
 use cofferdam_core::inert::Inert;
 use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::paths::{Arg, ExactPath};
@@ -28,92 +26,8 @@ use crate::failure::{Failure, refused};
 use crate::json;
 use crate::report::Report;
 use crate::settings::{self, LoadError};
-
-/// Run a command in a sandbox.
-///
-/// The command's output passes through; Cofferdam's own words go to standard error. The exit code is
-/// the command's own, or 124 (timed out), 125 (nothing was run), 126/127 (not executable / not found),
-/// 128+n (killed by signal n).
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  cofferdam run -- make test
-  cofferdam run --timeout 5m --memory 4g -- cargo test
-  cofferdam run --pass-env GITHUB_TOKEN --report run.json -- ./agent.sh
-  cofferdam run --dry-run -- make test           # show the plan, run nothing")]
-pub(crate) struct RunArgs {
-    /// Where to run: auto, docker, podman, native, local (no sandbox at all).
-    #[arg(long, value_name = "BACKEND")]
-    sandbox: Option<String>,
-    /// Container image, or `host` for the host's own system tree.
-    #[arg(long)]
-    image: Option<String>,
-    /// The project directory [default: the current directory].
-    #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKSPACE")]
-    workspace: Option<PathBuf>,
-    /// What the command may do to the workspace: stage, direct, readonly.
-    #[arg(long)]
-    mode: Option<String>,
-    /// Directory to start in, below the workspace.
-    #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKDIR")]
-    workdir: Option<PathBuf>,
-    /// What it can reach: none, allow, bridge, host.
-    #[arg(long)]
-    network: Option<String>,
-    /// A host it may reach with `--network allow` (repeatable).
-    #[arg(long, value_name = "HOST[:PORT]")]
-    allow_host: Vec<String>,
-    /// Memory and swap, as in 512m or 2g.
-    #[arg(long, value_name = "SIZE")]
-    memory: Option<String>,
-    /// Processors, as in 2 or 0.5.
-    #[arg(long, value_name = "N")]
-    cpus: Option<String>,
-    /// Processes and threads.
-    #[arg(long, value_name = "N")]
-    pids: Option<String>,
-    /// Time it may take, as in 90s or 10m.
-    #[arg(long, value_name = "SPAN")]
-    timeout: Option<String>,
-    /// Time it may go without output.
-    #[arg(long, value_name = "SPAN")]
-    idle_timeout: Option<String>,
-    /// Set a variable (repeatable).
-    #[arg(long, value_name = "NAME=VALUE")]
-    env: Vec<String>,
-    /// Pass a variable of the host through; its value is never recorded (repeatable).
-    #[arg(long, value_name = "NAME")]
-    pass_env: Vec<String>,
-    /// Show a host path inside, read-only unless it ends in `:rw` (repeatable).
-    #[arg(long, value_name = "SRC:DST[:rw]")]
-    mount: Vec<String>,
-    /// Container runtime, where the engine has it: crun, runsc, kata.
-    #[arg(long, value_name = "NAME")]
-    runtime: Option<String>,
-    /// Give a guarantee up by name: limits, landlock (repeatable).
-    #[arg(long, value_name = "NAME")]
-    relax: Vec<String>,
-    /// Run under the ceiling of a role from host policy.
-    #[arg(long, value_name = "NAME", env = "COFFERDAM_ROLE")]
-    role: Option<String>,
-    /// Write the record of the run to a file, as JSON.
-    #[arg(long, value_name = "FILE", env = "COFFERDAM_REPORT")]
-    report: Option<PathBuf>,
-    /// Print the plan as JSON and run nothing.
-    #[arg(long, env = "COFFERDAM_DRY_RUN")]
-    dry_run: bool,
-    /// Print the record as JSON on standard output; the command's output is only kept.
-    #[arg(long)]
-    json: bool,
-    /// Give the command a terminal.
-    #[arg(short, long, env = "COFFERDAM_TTY")]
-    tty: bool,
-    /// Print nothing of our own but warnings and errors.
-    #[arg(short, long, env = "COFFERDAM_QUIET")]
-    quiet: bool,
-    /// The command and its arguments.
-    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
-    command: Vec<OsString>,
-}
+pub(crate) use args::RunArgs;
+use args::{flags, secrets};
 
 pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
     let attempted = Attempted::new(args, context);
@@ -207,42 +121,6 @@ fn request(args: &RunArgs, context: &Context, attempted: &Attempted) -> Result<R
     Ok(assemble(&resolved.settings(), ask)?)
 }
 
-/// The flags as entries of the topmost layer.
-fn flags(args: &RunArgs) -> Result<Entries, Refusal> {
-    let single = [
-        (Key::SandboxBackend, &args.sandbox),
-        (Key::SandboxImage, &args.image),
-        (Key::SandboxMode, &args.mode),
-        (Key::SandboxNetwork, &args.network),
-        (Key::SandboxMemoryLimit, &args.memory),
-        (Key::SandboxCpuLimit, &args.cpus),
-        (Key::SandboxPidsLimit, &args.pids),
-        (Key::SandboxTimeout, &args.timeout),
-        (Key::SandboxIdleTimeout, &args.idle_timeout),
-        (Key::SandboxRuntime, &args.runtime),
-    ];
-    let lists = [
-        (Key::SandboxAllowHosts, &args.allow_host),
-        (Key::SandboxEnv, &args.env),
-        (Key::SandboxEnvPassthrough, &args.pass_env),
-        (Key::SandboxMounts, &args.mount),
-        (Key::SandboxRelax, &args.relax),
-    ];
-    let single = single.iter().filter_map(|(key, value)| Some((*key, value.as_deref()?)));
-    let lists = lists.iter().flat_map(|(key, values)| values.iter().map(|v| (*key, v.as_str())));
-    let mut entries = Entries::default();
-    for (key, text) in single.chain(lists) {
-        let flag = key.flag().unwrap_or(key.name());
-        entries.set_text(key, text, Layer::Flag, flag).map_err(|error| Refusal {
-            rule: Rule::ValueForm,
-            field: key.name().to_owned(),
-            message: error.to_string(),
-            remedy: "see `cofferdam run --help` and `cofferdam config reference`".to_owned(),
-        })?;
-    }
-    Ok(entries)
-}
-
 fn ask(
     args: &RunArgs,
     context: &Context,
@@ -278,18 +156,6 @@ fn ask(
             config: vec![context.config_dir.clone()],
         },
     })
-}
-
-/// What must not be recorded of a request that did not get far: all that the spec knows, and, where there
-/// is none, what the flags name.
-fn secrets(args: &RunArgs, context: &Context, spec: Option<&SandboxSpec>) -> Vec<Secret> {
-    let known = spec.into_iter().flat_map(|s| s.env.values()).filter_map(|v| v.secret().cloned());
-    let passed = args.pass_env.iter().filter_map(|name| context.variable(name)?.to_str());
-    let written = args.env.iter().filter_map(|pair| {
-        let (name, value) = pair.split_once('=')?;
-        name.parse::<EnvName>().ok()?.sounds_secret().then_some(value)
-    });
-    known.chain(passed.chain(written).map(Secret::new)).collect()
 }
 
 /// Refused: written down, reported, exit 125.

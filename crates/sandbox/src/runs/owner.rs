@@ -13,3 +13,22 @@ pub(crate) fn current_owner() -> Owner {
     let pid = std::process::id();
     Owner { pid, start_ticks: start_ticks(pid).unwrap_or(0), boot_id: boot_id() }
 }
+
+/// Whether that very process is seen to run: the pid alone may be another's by now. From another pid
+/// namespace it cannot be seen; only the lock on a run's mark proves that its owner is gone.
+pub(crate) fn is_running(owner: &Owner) -> bool {
+    owner.boot_id == boot_id() && start_ticks(owner.pid) == Some(owner.start_ticks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recycled_pid_or_another_boot_is_not_the_owner() {
+        let me = current_owner();
+        assert!(is_running(&me));
+        assert!(!is_running(&Owner { start_ticks: me.start_ticks + 1, ..me.clone() }));
+        assert!(!is_running(&Owner { boot_id: "other".into(), ..me }));
+    }
+}
