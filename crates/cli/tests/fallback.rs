@@ -5,8 +5,6 @@
     reason = "a test that cannot look at its own surroundings has failed"
 )]
 
-use std::process::Command;
-
 use cofferdam_testkit::{Finished, TestEnv};
 
 fn env() -> TestEnv {
@@ -17,7 +15,7 @@ fn env() -> TestEnv {
 /// as in a bare container.
 fn where_nothing_is_usable(env: &TestEnv, args: &[&str]) -> Finished {
     let cofferdam = env.cofferdam();
-    let mut bare = Command::new("unshare");
+    let mut bare = env.program("unshare");
     bare.args([
         "--user",
         "--map-root-user",
@@ -27,10 +25,6 @@ fn where_nothing_is_usable(env: &TestEnv, args: &[&str]) -> Finished {
         "--",
     ]);
     bare.arg(cofferdam.get_program()).arg("run").args(args);
-    bare.env_clear().current_dir(env.workspace());
-    for (name, value) in cofferdam.get_envs() {
-        bare.env(name, value.unwrap_or_default());
-    }
     env.finish(bare)
 }
 

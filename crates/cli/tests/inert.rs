@@ -49,13 +49,9 @@ fn kept_output_on_a_terminal() {
     env.run(["run", "--sandbox", "local", "--", "printf", "%s", EVIL]).assert_exit(0);
     assert_eq!(env.run(["logs", "--stdout"]).stdout, EVIL.as_bytes());
     // `script` gives the command a terminal of its own.
-    let shown = env.cofferdam();
     let line = format!("{} logs --stdout", env!("CARGO_BIN_EXE_cofferdam"));
-    let mut script = std::process::Command::new("script");
-    script.args(["-qec", &line, "/dev/null"]).env_clear().current_dir(env.workspace());
-    for (name, value) in shown.get_envs() {
-        script.env(name, value.unwrap_or_default());
-    }
+    let mut script = env.program("script");
+    script.args(["-qec", &line, "/dev/null"]);
     let mut child = script.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let mut seen = Vec::new();
     child.stdout.take().unwrap().read_to_end(&mut seen).unwrap();

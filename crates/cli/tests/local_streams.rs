@@ -60,12 +60,8 @@ fn a_flood_is_counted_and_bounded() {
     let script =
         "ulimit -v 262144; exec \"$0\" run --quiet --sandbox local -- head -c 2G /dev/zero";
     let binary = env!("CARGO_BIN_EXE_cofferdam");
-    let mut command = std::process::Command::new("sh");
-    let as_set_up = env.cofferdam();
-    command.env_clear().args(["-c", script, binary]).current_dir(env.workspace());
-    for (name, value) in as_set_up.get_envs() {
-        command.env(name, value.unwrap_or_default());
-    }
+    let mut command = env.program("sh");
+    command.args(["-c", script, binary]);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = child.id();

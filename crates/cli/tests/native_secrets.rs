@@ -1,7 +1,6 @@
 //! What the host keeps to itself is not there: homes, keys, sockets' directories, processes, descriptors.
 
 use std::os::fd::AsRawFd as _;
-use std::process::Stdio;
 
 use cofferdam_testkit::native;
 
@@ -57,19 +56,14 @@ fn only_three_descriptors() {
         let number = file.as_raw_fd();
         // The shell keeps 7 open across exec; that is how such things leak in practice.
         let inner = "ls /proc/self/fd | sort -n | tr '\\n' ' '; cat <&7 2>/dev/null; true";
-        let mut shell = std::process::Command::new("sh");
-        let set_up = env.cofferdam();
-        let program = set_up.get_program().to_owned();
+        let mut shell = env.program("sh");
         assert!(number > 2);
-        shell.env_clear().current_dir(env.workspace()).args([
+        shell.args([
             "-c",
             "exec 7< ../leak; \"$0\" run --quiet --sandbox native --relax limits -- sh -c \"$1\"",
         ]);
-        shell.arg(program).arg(inner);
-        for (name, value) in set_up.get_envs() {
-            shell.env(name, value.unwrap_or_default());
-        }
-        let out = shell.stdin(Stdio::null()).output().unwrap();
+        shell.arg(env.cofferdam().get_program()).arg(inner);
+        let out = shell.output().unwrap();
         let text = String::from_utf8_lossy(&out.stdout);
         // `ls` itself opens the directory as its fourth.
         assert_eq!(text.trim(), "0 1 2 3", "{text}");

@@ -93,15 +93,12 @@ fn a_process_that_only_looks_like_ours_is_left_alone() {
 fn children_that_were_there_before_are_left_alone() {
     let env = env();
     let cofferdam = env.cofferdam();
-    let mut shell = std::process::Command::new("sh");
+    let mut shell = env.program("sh");
     shell.args([
         "-c",
         "sleep 60 >/dev/null 2>&1 & echo $! > child; exec \"$0\" run --sandbox local -- true",
     ]);
-    shell.arg(cofferdam.get_program()).env_clear().current_dir(env.workspace());
-    for (name, value) in cofferdam.get_envs() {
-        shell.env(name, value.unwrap_or_default());
-    }
+    shell.arg(cofferdam.get_program());
     env.finish(shell).assert_exit(0);
     let child = std::fs::read_to_string(env.workspace().join("child")).unwrap();
     let alive = || std::process::Command::new("kill").args(["-0", child.trim()]).status().unwrap();
@@ -115,14 +112,10 @@ fn a_run_in_another_pid_namespace_is_alive() {
     let env = env();
     let ready = env.workspace().join("ready");
     let cofferdam = env.cofferdam();
-    let mut inner = std::process::Command::new("unshare");
+    let mut inner = env.program("unshare");
     inner.args(["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]);
     inner.arg(cofferdam.get_program());
     inner.args(["run", "--sandbox", "local", "--", "sh", "-c", "touch ready; sleep 2; exit 6"]);
-    inner.env_clear().current_dir(env.workspace());
-    for (name, value) in cofferdam.get_envs() {
-        inner.env(name, value.unwrap_or_default());
-    }
     let mut child =
         inner.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     assert!(wait_until(Duration::from_secs(10), || ready.exists()));

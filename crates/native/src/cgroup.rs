@@ -187,6 +187,27 @@ impl Cgroup {
         dirs.iter().filter_map(|dir| remove(dir, deadline).err()).collect()
     }
 
+    /// Sets limits in `dir` and reads back what came of them.
+    fn limit(
+        &mut self,
+        dir: &Path,
+        controller: Controller,
+        settings: &[Setting],
+        dialect: &str,
+    ) -> Result<(), SysError> {
+        apply(dir, settings)?;
+        for setting in settings {
+            if setting.need == Need::Must || dir.join(setting.file).exists() {
+                self.in_force.push(InForce {
+                    controller,
+                    mechanism: format!("{dialect} {}", setting.file),
+                    value: read_back(dir, setting)?,
+                });
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, dir: &Path) -> Result<(), SysError> {
         fs::create_dir(dir).map_err(|e| SysError::on("mkdir", dir.display(), e))?;
         self.dirs.push(dir.to_owned());

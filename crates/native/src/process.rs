@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use rustix::fs::{FileType, Stat, major, minor};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, set_child_subreaper};
 
 use crate::cgroup::OomCount;
@@ -135,4 +136,10 @@ impl Process {
             _ => unreachable!("both streams were asked for as pipes"),
         }
     }
+}
+
+/// Whether a descriptor's status is that of `/dev/null`, which takes whatever it is given and gives nothing.
+pub fn is_null_device(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
+        && (major(stat.st_rdev), minor(stat.st_rdev)) == (1, 3)
 }

@@ -140,7 +140,12 @@ impl TestEnv {
     #[track_caller]
     pub fn cofferdam(&self) -> Command {
         let binary = self.binary.as_ref().expect("this TestEnv needs with_binary(…)");
-        let mut command = Command::new(binary);
+        self.program(binary)
+    }
+
+    /// Any other program, in the same surroundings and as the same user: for one that starts the binary.
+    pub fn program(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
         command
             .env_clear()
             .env("PATH", PATH)

@@ -5,10 +5,7 @@ use std::path::Path;
 use cofferdam_core::spec::Limits;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use super::{
-    Cgroup, CgroupError, Controller, Entry, InForce, Need, OomCount, Setting, Survey, apply,
-    group_of, read_back,
-};
+use super::{Cgroup, CgroupError, Controller, Entry, Need, OomCount, Setting, Survey, group_of};
 use crate::sys::SysError;
 
 pub(super) fn make(
@@ -23,17 +20,7 @@ pub(super) fn make(
         let Ok(base) = found.seat(*controller) else { continue };
         let dir = group_of(base, run);
         group.add(&dir)?;
-        let settings = settings(*controller, limits);
-        apply(&dir, &settings)?;
-        for setting in &settings {
-            if setting.need == Need::Must || dir.join(setting.file).exists() {
-                group.in_force.push(InForce {
-                    controller: *controller,
-                    mechanism: format!("cgroup v1 {}", setting.file),
-                    value: read_back(&dir, setting)?,
-                });
-            }
-        }
+        group.limit(&dir, *controller, &settings(*controller, limits), "cgroup v1")?;
         if *controller == Controller::Memory {
             group.oom = Some(OomCount { file: dir.join("memory.oom_control") });
         }

@@ -8,10 +8,7 @@ use cofferdam_core::spec::Limits;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::place::{SUPERVISOR, own_path};
-use super::{
-    Cgroup, CgroupError, Controller, Entry, InForce, Need, OomCount, Setting, apply, group_of,
-    read_back,
-};
+use super::{Cgroup, CgroupError, Controller, Entry, Need, OomCount, Setting, group_of};
 use crate::sys::SysError;
 
 pub(super) fn make(
@@ -26,17 +23,7 @@ pub(super) fn make(
     enable(base, wanted)?;
     group.add(&dir)?;
     for controller in wanted {
-        let settings = settings(*controller, limits);
-        apply(&dir, &settings)?;
-        for setting in &settings {
-            if setting.need == Need::Must || dir.join(setting.file).exists() {
-                group.in_force.push(InForce {
-                    controller: *controller,
-                    mechanism: format!("cgroup v2 {}", setting.file),
-                    value: read_back(&dir, setting)?,
-                });
-            }
-        }
+        group.limit(&dir, *controller, &settings(*controller, limits), "cgroup v2")?;
         if *controller == Controller::Memory {
             group.oom = Some(OomCount { file: dir.join("memory.events") });
         }

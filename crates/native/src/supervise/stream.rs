@@ -7,6 +7,7 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 
 use super::{StreamName, Watch};
+use crate::process::is_null_device;
 use crate::sys::SysError;
 
 /// Bytes taken from the pipe at a time, at first: most programs say little, and room costs time.
@@ -125,10 +126,4 @@ impl<'a> Stream<'a> {
         }
         Ok(())
     }
-}
-
-/// `/dev/null` takes whatever it is given.
-fn is_null_device(stat: &rustix::fs::Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
-        && (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev)) == (1, 3)
 }

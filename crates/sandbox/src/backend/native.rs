@@ -6,9 +6,9 @@ use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
 use cofferdam_native::confined::{Confined, Confinement, Hold, Running, start};
-use cofferdam_native::process::{StartError, StdinKind};
+use cofferdam_native::process::{StartError, StdinKind, is_null_device};
 use cofferdam_native::supervise::{Cause, Ended, supervise};
-use rustix::fs::{FileType, fstat, fstatfs, major, minor};
+use rustix::fs::{fstat, fstatfs};
 
 use super::local::{not_started, outcome, passage, patience};
 use super::{Finish, Observer, Stage, Standing, Starter};
@@ -53,7 +53,7 @@ fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
     const PIPEFS: i64 = 0x5049_5045;
     match stdin {
         None => StdinKind::Empty,
-        Some(fd) if is_null_device(fd) => StdinKind::Empty,
+        Some(fd) if fstat(fd).is_ok_and(|stat| is_null_device(&stat)) => StdinKind::Empty,
         Some(fd) if fstatfs(fd).is_ok_and(|fs| fs.f_type == PIPEFS) => StdinKind::Inherit,
         Some(_) => StdinKind::Pipe,
     }
@@ -120,13 +120,6 @@ fn judge(plan: &Plan, ended: &Ended, maker: Maker) -> Outcome {
 }
 
 const SIGKILL: i32 = 9;
-
-fn is_null_device(fd: BorrowedFd<'_>) -> bool {
-    fstat(fd).is_ok_and(|stat| {
-        FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
-            && (major(stat.st_rdev), minor(stat.st_rdev)) == (1, 3)
-    })
-}
 
 fn cleanup(left: Vec<String>) -> Cleanup {
     let receipt =
