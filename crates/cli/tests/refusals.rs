@@ -166,3 +166,16 @@ fn a_report_is_not_written_through_a_link() {
     assert!(env.workspace().join("kept/r.json").exists());
     assert_eq!(std::fs::read_dir(env.top().join("elsewhere")).unwrap().count(), 0);
 }
+
+/// Whoever can write the host file decides what is enforced: one that others can write is not the owner's.
+#[test]
+fn a_host_file_that_others_can_write() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let env = env();
+    env.host_config("sandbox: { enabled: false }");
+    let file = env.config_dir().join("config.yaml");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    refused(&env, &[]).assert_stderr_has("can be written by others");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    env.run(["run", "--", "true"]).assert_exit(0);
+}
