@@ -8,6 +8,7 @@
 //! - [`caps`]: what a backend on this host can enforce.
 //! - [`plan()`]: `spec × policy × caps → Plan`, or a [`refusal`] that names rule, field and remedy.
 //! - [`outcome`], [`record`], [`receipt`]: what happened, and what was read back.
+//! - [`changes`]: what a staged run changed, as values.
 //! - [`event`], [`chain`]: the tamper-evident story of it.
 //! - [`inert`], [`redact`]: untrusted bytes made harmless, secrets made invisible.
 //!
@@ -17,6 +18,7 @@
 pub mod backend;
 pub mod caps;
 pub mod chain;
+pub mod changes;
 pub mod config;
 pub mod env;
 pub mod event;

@@ -4,6 +4,7 @@
 //! - [`run`]: the path of one run, from plan to record.
 //! - [`backend`]: what carries a plan out.
 //! - [`launcher`]: makes native sandboxes for processes that have threads, and keeps some ready.
+//! - [`changes`]: what runs changed.
 //! - [`runs`]: the run store, one directory a run.
 //! - [`events`]: the audit log, a hash chain shared by all processes.
 //! - [`reconcile`]: cleans up after owners that died.
@@ -15,6 +16,7 @@
 //! caller's; errors carry a path and say what was being done.
 
 pub mod backend;
+pub mod changes;
 pub mod doctor;
 pub mod events;
 pub mod host;

@@ -1,0 +1,17 @@
+//! What a run changed, as values.
+//!
+//! - [`ChangePath`]: a path below the workspace, of any bytes, that cannot lead out of it.
+//! - [`Entry`], [`Node`]: one path, what stood there before and what stands there after.
+//! - [`manifest`]: all entries of one run, sorted, one a line, sealed by a hash.
+//!
+//! Deliberately absent: renames, which are a way of looking at a deletion and a creation, and the
+//! contents of files, which lie beside the manifest under their hashes.
+
+mod entry;
+pub mod manifest;
+mod path;
+
+pub use entry::{
+    Change, Content, ContentHash, Entry, FileNode, Node, Permissions, Special, Stripped,
+};
+pub use path::{BadPath, ChangePath};

@@ -1,0 +1,55 @@
+//! Contents of files, each under the hash of its bytes.
+//!
+//! An object is written once and believed never: whoever reads one compares its bytes with its name.
+
+use std::fs::File;
+use std::io::{self, Read, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::changes::ContentHash;
+
+/// The directory of a set's objects.
+#[derive(Debug, Clone)]
+pub struct Objects {
+    dir: PathBuf,
+}
+
+impl Objects {
+    pub fn at(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn path(&self, hash: ContentHash) -> PathBuf {
+        self.dir.join(hash.to_string())
+    }
+
+    /// The object, with its bytes compared to its hash, ready to be read from the start. Nobody but its
+    /// owner can write to the directory, so it stays what it was compared to.
+    pub fn open(&self, hash: ContentHash) -> io::Result<File> {
+        let path = self.path(hash);
+        let mut file = File::open(&path)?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(&mut file)?;
+        if ContentHash::from(hasher.finalize()) != hash {
+            let message = format!("{} is not what was sealed", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        file.seek(SeekFrom::Start(0))?;
+        Ok(file)
+    }
+
+    /// The bytes of an object that is expected to be `size` bytes long. The caller bounds `size`.
+    pub fn read(&self, hash: ContentHash, size: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(self.path(hash))?.take(size.saturating_add(1)).read_to_end(&mut bytes)?;
+        if ContentHash::of(&bytes) != hash {
+            let message = format!("{} is not what was sealed", self.path(hash).display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(bytes)
+    }
+}
