@@ -5,8 +5,7 @@ use cofferdam_testkit::{TestEnv, native};
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
 const DAMAGE: &str = "set -e; cat keep > seen; echo more >> keep; echo new > new; rm -r gone; \
-                      mkdir sub/deep; mv sub/a sub/b; ln -s /etc/passwd link; chmod 700 keep; \
-                      echo evil > .git/hooks/pre-commit; cat new keep";
+                      mkdir sub/deep; mv sub/a sub/b; ln -s /etc/passwd link; chmod 700 keep; cat new keep";
 
 fn furnish(env: &TestEnv) {
     for (name, text) in [
@@ -26,7 +25,11 @@ fn staged_writes_are_seen_inside_and_nowhere_else() {
     native::as_root_and_as_user(BINARY, |env| {
         furnish(env);
         let before = env.tree_hash(env.workspace());
-        let done = native::run(env, &[], &format!("{DAMAGE}; rm ignored"));
+        let done = native::run(
+            env,
+            &[],
+            &format!("{DAMAGE}; rm ignored; echo evil > .git/hooks/pre-commit"),
+        );
         done.assert_exit(0).assert_stdout("new\nkept\nmore\n");
         assert_eq!(env.tree_hash(env.workspace()), before, "the host tree changed");
         // What it wrote is kept with the run, for a later review.

@@ -35,6 +35,7 @@ pub mod receipt;
 pub mod record;
 pub mod redact;
 pub mod refusal;
+pub mod repository;
 pub mod spec;
 pub mod stamp;
 

@@ -22,6 +22,7 @@ use crate::paths::{Arg, ExactPath, clean_absolute};
 use crate::policy::Policy;
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
+use crate::repository::Repository;
 use crate::spec::{Limits, Mode, Network, SandboxSpec, Seccomp, Terminal};
 pub use profile::Profile;
 
@@ -44,6 +45,8 @@ pub struct Plan {
     /// Directory to start in, as the program sees it.
     pub workdir: ExactPath,
     pub workspace: WorkspacePlan,
+    /// Shown in the way the workspace is, though never written to on the host.
+    pub repository: Option<Repository>,
     pub root: Root,
     pub mounts: Vec<Mount>,
     pub toolchains: Vec<HostPath>,
@@ -110,6 +113,7 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
     rules::relax(spec, policy)?;
     if caps.backend.confines() {
         rules::workspace(spec, policy)?;
+        rules::repository(spec, policy)?;
     }
     let overrides = rules::mounts(spec, policy, &ceiling)?;
     rules::no_second_door(spec)?;
@@ -126,6 +130,7 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
         command: spec.command.clone(),
         workdir: workdir(spec, &target)?,
         workspace: WorkspacePlan { source: spec.workspace.clone(), target, mode },
+        repository: spec.repository.clone().filter(|_| caps.backend.confines()),
         root: root(spec, caps),
         mounts: spec.mounts.clone(),
         toolchains: if caps.backend.confines() { spec.toolchains.clone() } else { Vec::new() },
@@ -179,6 +184,10 @@ fn workdir(spec: &SandboxSpec, workspace: &Path) -> Result<ExactPath, Refusal> {
 
 fn env(spec: &SandboxSpec, backend: Backend) -> BTreeMap<EnvName, EnvValue> {
     let mut env = BTreeMap::new();
+    if let (true, Ok(name)) = (backend.confines(), "GIT_OPTIONAL_LOCKS".parse()) {
+        // Whoever only asks git for the state of things is not to leave a changed index behind.
+        env.insert(name, EnvValue::Set("0".to_owned()));
+    }
     for (name, value) in &spec.host_env {
         let value = match name.as_str() {
             "PATH" if backend.confines() => search_path(value, &spec.toolchains),

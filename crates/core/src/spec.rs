@@ -12,12 +12,15 @@ use crate::image::ImageRef;
 use crate::mount::{HostPath, Mount};
 use crate::paths::{Arg, ExactPath};
 use crate::quantity::{ByteSize, Cpus, Span};
+use crate::repository::Repository;
 
 /// A request for one sandboxed command, complete: nothing is looked up later but what the host can do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxSpec {
     pub command: Vec<Arg>,
     pub workspace: HostPath,
+    /// Where the workspace's history is, if that is elsewhere.
+    pub repository: Option<Repository>,
     /// Directory to start in, relative to the workspace or absolute inside the sandbox.
     pub workdir: Option<ExactPath>,
     pub backend: BackendChoice,

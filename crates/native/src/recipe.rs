@@ -26,6 +26,7 @@ use crate::confirm;
 use crate::identity::{Identity, Way};
 use crate::landlock::{self, Abi, LandlockError};
 use crate::report::{Facts, Failed};
+use crate::repository;
 use crate::root::{Covers, Root, RootAccess, binds, dev, etc, memory, proc, system};
 use crate::seccomp;
 use crate::sys::mount::Depth;
@@ -118,9 +119,17 @@ fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     // The workspace, and what in it must not be seen: before anything is mounted into it.
     let tree = workspace::mount(&root, &plan.workspace, state.as_fd(), identity, depth)
         .map_err(at(Step::Workspace))?;
+    if plan.workspace.mode == WorkspaceMode::Direct {
+        repository::protect(&tree, depth).map_err(at(Step::Workspace))?;
+    }
     let hidden = hide(kit, &root, &tree, &covers, &state).map_err(at(Step::Blocked))?;
     // Places to write to that vanish, then what the plan adds.
     memory::make(&root, &plan.tmpfs, identity).map_err(at(Step::Memory))?;
+    if let Some(repository) = &plan.repository {
+        let mode = plan.workspace.mode;
+        repository::mount(&root, repository, mode, state.as_fd(), identity)
+            .map_err(at(Step::Workspace))?;
+    }
     memory::advise_git(&root, &hidden.placeholders, identity).map_err(at(Step::Memory))?;
     for toolchain in &plan.toolchains {
         binds::toolchain(&root, toolchain, depth).map_err(at(Step::Toolchains))?;
@@ -220,6 +229,9 @@ fn restrict_paths(plan: &Plan) -> Result<Option<Abi>, SysError> {
     }
     if plan.workspace.mode != WorkspaceMode::Readonly {
         writable.push(to_c(&plan.workspace.target)?);
+    }
+    if let (Some(repository), WorkspaceMode::Stage) = (&plan.repository, plan.workspace.mode) {
+        writable.push(to_c(&repository.target)?);
     }
     for target in plan.tmpfs.keys() {
         writable.push(to_c(target)?);

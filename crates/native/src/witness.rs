@@ -16,6 +16,7 @@ use cofferdam_core::spec::Mode;
 use crate::blocked;
 use crate::confined::check_owners;
 use crate::identity::effective_uid;
+use crate::repository::CONFIG;
 use crate::root::{etc, system};
 use crate::sys::mount::open_pinned;
 
@@ -38,6 +39,7 @@ impl Witness {
         let source = &plan.workspace.source;
         let pinned = std::iter::once(source)
             .chain(plan.mounts.iter().map(|mount| &mount.source))
+            .chain(plan.repository.iter().map(|repository| &repository.source))
             .chain(&plan.toolchains);
         for path in pinned {
             open_pinned(path).ok()?;
@@ -52,7 +54,8 @@ impl Witness {
         if ordinary && plan.workspace.mode == Mode::Stage {
             check_owners(plan).ok()?;
         }
-        let system = system::looked_at().chain(etc::looked_at().ok()?);
+        let settings = plan.repository.iter().map(|repository| repository.source.real.join(CONFIG));
+        let system = system::looked_at().chain(etc::looked_at().ok()?).chain(settings);
         Some(Self {
             workspace,
             blocked: blocked::sight(&source.real, &plan.blocked)?,

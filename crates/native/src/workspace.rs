@@ -6,6 +6,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
 
+use cofferdam_core::mount::HostPath;
 use cofferdam_core::plan::WorkspacePlan;
 use cofferdam_core::spec::Mode;
 use rustix::fs::{StatVfsMountFlags, fstatvfs};
@@ -22,22 +23,35 @@ use crate::sys::mount::{
 /// Names in the run's directory: what the program changed, and the kernel's scratch space.
 pub const UPPER: &str = "upper";
 pub const WORK: &str = "work";
+/// The same for a repository that lies outside the workspace.
+pub const GIT_UPPER: &str = "git-upper";
+pub const GIT_WORK: &str = "git-work";
 
-/// In the parent: the directories of a staged workspace. An upper directory that is there already is
+/// The layers of one staged tree, by their names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layers {
+    pub(crate) upper: &'static str,
+    work: &'static str,
+}
+
+pub(crate) const WORKSPACE_LAYERS: Layers = Layers { upper: UPPER, work: WORK };
+pub(crate) const REPOSITORY_LAYERS: Layers = Layers { upper: GIT_UPPER, work: GIT_WORK };
+
+/// In the parent: the directories of a staged tree. An upper directory that is there already is
 /// gone on with; the scratch space must be new, for the kernel refuses one that was used before.
-pub(crate) fn make_layers(state: &Path, workspace: &fs::Metadata) -> io::Result<()> {
-    let upper = state.join(UPPER);
+pub(crate) fn make_layers(state: &Path, layers: Layers, tree: &fs::Metadata) -> io::Result<()> {
+    let upper = state.join(layers.upper);
     match fs::DirBuilder::new().mode(0o700).create(&upper) {
         Ok(()) => {
             // The root of an overlay looks like its upper directory.
-            chown(&upper, Some(workspace.uid()), Some(workspace.gid()))?;
-            let mode = workspace.permissions().mode() & 0o7777;
+            chown(&upper, Some(tree.uid()), Some(tree.gid()))?;
+            let mode = tree.permissions().mode() & 0o7777;
             fs::set_permissions(&upper, fs::Permissions::from_mode(mode))?;
         }
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
         Err(e) => return Err(e),
     }
-    fs::DirBuilder::new().mode(0o700).create(state.join(WORK))
+    fs::DirBuilder::new().mode(0o700).create(state.join(layers.work))
 }
 
 /// Attaches the workspace to its place in the root and returns its mount.
@@ -50,35 +64,36 @@ pub(crate) fn mount(
 ) -> Result<OwnedFd, SysError> {
     let source = open_pinned(&plan.source)?;
     let mount = match plan.mode {
-        Mode::Stage => staged(source, state, identity)?,
-        Mode::Direct => itself(&source, plan, Attributes::WRITABLE, identity, depth)?,
-        Mode::Readonly => itself(&source, plan, Attributes::READONLY, identity, depth)?,
+        Mode::Stage => staged(source, state, WORKSPACE_LAYERS, identity)?,
+        Mode::Direct => itself(&source, &plan.source, Attributes::WRITABLE, identity, depth)?,
+        Mode::Readonly => itself(&source, &plan.source, Attributes::READONLY, identity, depth)?,
     };
     let place = root.place(&plan.target, PlaceKind::Directory)?;
     attach(&mount, place, &plan.target.display())?;
     Ok(mount)
 }
 
-fn itself(
+pub(crate) fn itself(
     source: &OwnedFd,
-    plan: &WorkspacePlan,
+    path: &HostPath,
     attributes: Attributes,
     identity: &Identity,
     depth: Depth,
 ) -> Result<OwnedFd, SysError> {
-    let mount = clone_mount(source, &plan.source.real.display(), depth)?;
+    let mount = clone_mount(source, &path.real.display(), depth)?;
     set_attributes(&mount, attributes, depth, identity.owners())?;
     Ok(mount)
 }
 
 /// The host tree below, everything written above it.
-fn staged(
+pub(crate) fn staged(
     source: OwnedFd,
     state: BorrowedFd<'_>,
+    layers: Layers,
     identity: &Identity,
 ) -> Result<OwnedFd, SysError> {
     let Some(owners) = identity.owners() else {
-        return overlay(source.as_fd(), state, identity);
+        return overlay(source.as_fd(), state, layers, identity);
     };
     // The kernel takes layers from attached mounts only. They are attached to what will be let go with
     // the host's root, each over a directory that nobody looks into through that mount.
@@ -88,18 +103,19 @@ fn staged(
         attach(&mount, open_beneath(state, Path::new(over))?, &over)?;
         Ok(mount)
     };
-    let lower = layer(source.as_fd(), Attributes::READONLY, UPPER)?;
-    let upper = layer(state, Attributes::WRITABLE, WORK)?;
-    overlay(lower.as_fd(), upper.as_fd(), identity)
+    let lower = layer(source.as_fd(), Attributes::READONLY, layers.upper)?;
+    let upper = layer(state, Attributes::WRITABLE, layers.work)?;
+    overlay(lower.as_fd(), upper.as_fd(), layers, identity)
 }
 
 fn overlay(
     lower: BorrowedFd<'_>,
-    layers: BorrowedFd<'_>,
+    state: BorrowedFd<'_>,
+    layers: Layers,
     identity: &Identity,
 ) -> Result<OwnedFd, SysError> {
-    let upper = open_beneath(layers, Path::new(UPPER))?;
-    let work = open_beneath(layers, Path::new(WORK))?;
+    let upper = open_beneath(state, Path::new(layers.upper))?;
+    let work = open_beneath(state, Path::new(layers.work))?;
     let mut options = vec![
         FsOption::Value("lowerdir", by_descriptor(lower)),
         FsOption::Value("upperdir", by_descriptor(&upper)),

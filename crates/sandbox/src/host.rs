@@ -2,8 +2,10 @@
 
 mod lookup;
 mod memory;
+mod repository;
 mod toolchains;
 
 pub use lookup::{LookupError, look_up};
 pub use memory::total_memory;
+pub(crate) use repository::repository;
 pub use toolchains::{Toolchain, toolchains};

@@ -16,7 +16,7 @@ use cofferdam_core::policy::{Ceiling, Exception, Forbidden, MountPolicy, Policy}
 use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_core::spec::{Limits, SandboxSpec, Terminal};
 
-use crate::host::{look_up, toolchains};
+use crate::host::{look_up, repository, toolchains};
 
 /// A command, and what is known about who asks and where.
 #[derive(Debug, Clone)]
@@ -41,6 +41,8 @@ pub struct Ask {
 pub struct Request {
     pub spec: SandboxSpec,
     pub policy: Policy,
+    /// What the user should know and nothing is refused for.
+    pub notes: Vec<String>,
 }
 
 /// Looks everything up and puts it together.
@@ -61,6 +63,11 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
             remedy: "name a directory with --workspace".to_owned(),
         });
     }
+    let mut notes = Vec::new();
+    let repository = repository(&workspace).unwrap_or_else(|why| {
+        notes.push(format!("git will not work inside: {why}"));
+        None
+    });
     let mut explicit = ask.explicit;
     let backend = if sandbox.enabled {
         sandbox.backend
@@ -88,6 +95,7 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
         command: ask.command,
         mounts: mounts(settings, &workspace.real)?,
         workspace,
+        repository,
         workdir: ask.workdir,
         backend,
         fallback: if sandbox.fallback_to_direct { Fallback::ToDirect } else { Fallback::Refuse },
@@ -117,7 +125,7 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
         role: ask.role,
         explicit,
     };
-    Ok(Request { spec, policy })
+    Ok(Request { spec, policy, notes })
 }
 
 fn env(settings: &Settings, passed: BTreeMap<EnvName, String>) -> BTreeMap<EnvName, EnvValue> {

@@ -45,7 +45,7 @@ pub enum RunError {
 /// Decides what would be done, without doing any of it. `state` is where runs are kept, which need not
 /// exist yet.
 pub fn prepare(request: &Request, state: &Path) -> Result<Prepared, Refusal> {
-    let Request { spec, policy } = request;
+    let Request { spec, policy, .. } = request;
     let offers = backend::offers(spec.backend, state);
     let (selection, caps) = select(spec.backend, spec.fallback, offers)?;
     let plan = plan(spec, policy, &caps)?;

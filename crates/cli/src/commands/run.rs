@@ -118,7 +118,11 @@ fn request(args: &RunArgs, context: &Context, attempted: &Attempted) -> Result<R
         say(&format!("warning: {warning}"));
     }
     let ask = ask(args, context, attempted, &resolved)?;
-    Ok(assemble(&resolved.settings(), ask)?)
+    let request = assemble(&resolved.settings(), ask)?;
+    for note in &request.notes {
+        say(&format!("note: {note}"));
+    }
+    Ok(request)
 }
 
 fn ask(

@@ -157,6 +157,30 @@ pub(super) fn workspace(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refus
     Ok(())
 }
 
+/// A repository is a directory of the host that a file in the workspace names. So it is judged like a
+/// mount, by what it is; that it belongs to the workspace was found out when it was looked up.
+pub(super) fn repository(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {
+    let Some(repository) = &spec.repository else { return Ok(()) };
+    let source = &repository.source;
+    let refuse_it = |why: &str| {
+        let message = format!("the repository {} cannot be shown: {why}", source.real.display());
+        let remedy = "move the repository, or run in a checkout that holds its own";
+        Err(refuse(Rule::MountForbidden, "workspace", message, remedy))
+    };
+    for name in source.names() {
+        if let Some(why) = policy.mounts.forbidden.reason(name) {
+            return refuse_it(&why);
+        }
+    }
+    if overlap(&source.real, &spec.workspace.real) {
+        return refuse_it("it is part of the workspace");
+    }
+    if is_of_the_sandbox(&repository.target) || overlap(&repository.target, Path::new(WORKSPACE)) {
+        return refuse_it("its name is part of the sandbox itself");
+    }
+    Ok(())
+}
+
 /// Mounts against policy; the exceptions that were needed come back.
 pub(super) fn mounts(
     spec: &SandboxSpec,
@@ -202,11 +226,14 @@ const SYSTEM_TREES: [&str; 13] = [
     "usr",
 ];
 
+fn is_of_the_sandbox(target: &Path) -> bool {
+    let first = target.components().nth(1).and_then(|part| part.as_os_str().to_str());
+    target == Path::new("/") || first.is_some_and(|first| SYSTEM_TREES.contains(&first))
+}
+
 fn mount_target(mount: &Mount) -> Result<(), Refusal> {
     let target: &Path = &mount.target;
-    let first = target.components().nth(1).and_then(|part| part.as_os_str().to_str());
-    let system = first.is_some_and(|first| SYSTEM_TREES.contains(&first));
-    if target == Path::new("/") || target == Path::new(WORKSPACE) || system {
+    if is_of_the_sandbox(target) || target == Path::new(WORKSPACE) {
         return Err(refuse(
             Rule::MountTarget,
             "sandbox.mounts",

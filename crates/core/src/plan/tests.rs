@@ -12,6 +12,7 @@ use crate::mount::{Access, HostKind, Identity};
 use crate::policy::forbidden::Places;
 use crate::policy::{Ceiling, Forbidden, MountPolicy};
 use crate::quantity::{Cpus, Span};
+use crate::repository::RepositoryOf;
 use crate::spec::Relax;
 
 fn host_path(asked: &str, real: &str) -> HostPath {
@@ -31,6 +32,7 @@ fn spec() -> SandboxSpec {
     SandboxSpec {
         command: vec!["true".into()],
         workspace: host_path("/srv/project", "/srv/project"),
+        repository: None,
         workdir: None,
         backend: BackendChoice::Auto,
         fallback: Fallback::Refuse,
@@ -271,5 +273,29 @@ proptest! {
             let json = serde_json::to_string(&plan).unwrap();
             prop_assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
         }
+    }
+}
+
+#[test]
+fn a_repository_elsewhere_is_judged_like_a_mount() {
+    let with = |real: &str, target: &str| SandboxSpec {
+        repository: Some(Repository {
+            source: host_path(real, real),
+            target: target.into(),
+            of: RepositoryOf::Worktree,
+        }),
+        ..spec()
+    };
+    let good = with("/srv/repo/.git", "/srv/repo/.git");
+    assert_eq!(plan(&good, &policy(), &native()).unwrap().repository, good.repository);
+    let on_host = SandboxSpec { backend: BackendChoice::Local, ..good };
+    assert_eq!(plan(&on_host, &policy(), &Caps::local()).unwrap().repository, None);
+    for (real, target) in [
+        ("/home/ada/.ssh", "/home/ada/.ssh"),
+        ("/srv/repo/.git", "/usr/lib"),
+        ("/srv/repo/.git", "/workspace/x"),
+        ("/srv/repo/.git", "/"),
+    ] {
+        assert_eq!(refused(&with(real, target)), Rule::MountForbidden, "{real} at {target}");
     }
 }

@@ -21,10 +21,11 @@ use crate::init;
 use crate::process::{Parent, StartError};
 use crate::recipe::{self, Kit};
 use crate::report::{Facts, Report};
+use crate::repository;
 use crate::seccomp;
 use crate::sys::clone::{Child, clone_into, threads};
 use crate::sys::{SysError, keep_dead_children};
-use crate::workspace;
+use crate::workspace::{self, REPOSITORY_LAYERS, WORKSPACE_LAYERS};
 
 /// What to prepare, and where its traces go.
 #[derive(Debug)]
@@ -78,9 +79,7 @@ pub fn begin(preparation: &Preparation<'_>) -> Result<Begun, StartError> {
     let identity = Identity::choose(Ids::of(&meta)).map_err(ConfineError::Sys)?;
     if plan.workspace.mode == Mode::Stage {
         check_owners(plan)?;
-        workspace::make_layers(state, &meta)
-            .map_err(|e| SysError::on("mkdir", state.display(), e))
-            .map_err(ConfineError::Sys)?;
+        make_layers(plan, state, &meta).map_err(ConfineError::Sys)?;
     }
     let cgroup = make_cgroup(plan, name)?;
     let filter = plan.seccomp.is_some().then(|| seccomp::program(writes(plan)));
@@ -157,6 +156,20 @@ impl Handed {
     pub(super) fn into_hold(self) -> Hold {
         self.hold
     }
+}
+
+fn make_layers(plan: &Plan, state: &Path, workspace: &fs::Metadata) -> Result<(), SysError> {
+    let made = |layers, tree: &fs::Metadata| {
+        workspace::make_layers(state, layers, tree)
+            .map_err(|e| SysError::on("mkdir", state.display(), e))
+    };
+    made(WORKSPACE_LAYERS, workspace)?;
+    let Some(repository) = &plan.repository else { return Ok(()) };
+    let path = &repository.source.real;
+    let meta = fs::symlink_metadata(path).map_err(|e| SysError::on("stat", path.display(), e))?;
+    made(REPOSITORY_LAYERS, &meta)?;
+    repository::settle(repository, &state.join(REPOSITORY_LAYERS.upper))
+        .map_err(|e| SysError::on("write", state.display(), e))
 }
 
 /// The life of the new process. Whatever it has to say goes through the channel.

@@ -170,6 +170,7 @@ fn plan(workspace: &Path, argv: &[&str]) -> Plan {
             target: WORKSPACE.into(),
             mode: Mode::Stage,
         },
+        repository: None,
         root: Root::Host { readonly: true },
         mounts: Vec::new(),
         toolchains: Vec::new(),

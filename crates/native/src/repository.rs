@@ -1,0 +1,115 @@
+//! The repository of a linked worktree or a submodule, and the one that the workspace holds itself.
+//!
+//! What stands in there is executed by whoever next uses git on the host: hooks, and programs that the
+//! settings name. So no mode writes to it. Where the workspace is staged, so is the repository; where it is
+//! written to directly, the repository can be read.
+
+use std::fs;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::path::Path;
+
+use cofferdam_core::plan::WORKSPACE;
+use cofferdam_core::repository::{Repository, RepositoryOf};
+use cofferdam_core::spec::Mode;
+
+use crate::identity::Identity;
+use crate::root::{PlaceKind, Root};
+use crate::sys::SysError;
+use crate::sys::mount::{
+    Attributes, Depth, attach, clone_mount, open_beneath, open_pinned, set_attributes,
+};
+use crate::workspace::{REPOSITORY_LAYERS, itself, staged};
+
+/// The repository's settings, in its directory.
+pub(crate) const CONFIG: &str = "config";
+/// Where settings for inside stand in the root, if they cannot stand in a layer.
+const SETTINGS: &str = "run/git-config";
+
+/// In the parent: what has to be different inside, put into the upper directory of the repository.
+pub(crate) fn settle(repository: &Repository, upper: &Path) -> io::Result<()> {
+    if repository.of == RepositoryOf::Worktree {
+        return Ok(());
+    }
+    let source = repository.source.real.join(CONFIG);
+    let meta = fs::symlink_metadata(&source)?;
+    let path = upper.join(CONFIG);
+    fs::write(&path, for_inside(&fs::read(&source)?))?;
+    chown(&path, Some(meta.uid()), Some(meta.gid()))?;
+    fs::set_permissions(&path, meta.permissions())
+}
+
+/// Attaches a repository that lies outside the workspace.
+pub(crate) fn mount(
+    root: &Root,
+    repository: &Repository,
+    mode: Mode,
+    state: BorrowedFd<'_>,
+    identity: &Identity,
+) -> Result<(), SysError> {
+    let Repository { source: path, target, of } = repository;
+    let source = open_pinned(path)?;
+    let place = || root.place(target, PlaceKind::Directory);
+    if mode == Mode::Stage {
+        let mount = staged(source, state, REPOSITORY_LAYERS, identity)?;
+        return attach(mount, place()?, &target.display());
+    }
+    let mount = itself(&source, path, Attributes::READONLY, identity, Depth::One)?;
+    attach(&mount, place()?, &target.display())?;
+    if *of == RepositoryOf::Worktree {
+        return Ok(());
+    }
+    let settings = fs::read(path.real.join(CONFIG)).map_err(|e| SysError::on("read", CONFIG, e))?;
+    root.file(SETTINGS, &for_inside(&settings))?;
+    let settings = clone_mount(open_beneath(root, Path::new(SETTINGS))?, &SETTINGS, Depth::One)?;
+    set_attributes(&settings, Attributes::READONLY, Depth::One, None)?;
+    attach(settings, open_beneath(&mount, Path::new(CONFIG))?, &CONFIG)
+}
+
+/// Makes the workspace's own `.git` read-only in a workspace that is written to directly.
+pub(crate) fn protect(workspace: &OwnedFd, depth: Depth) -> Result<(), SysError> {
+    let place = match open_beneath(workspace, Path::new(".git")) {
+        Ok(place) => place,
+        // There is none; or it is a link, and what that leads to is a part of the workspace or not seen.
+        Err(e) if matches!(e.source.raw_os_error(), Some(libc::ENOENT | libc::ELOOP)) => {
+            return Ok(());
+        }
+        Err(e) => return Err(e),
+    };
+    let mount = clone_mount(&place, &".git", depth)?;
+    set_attributes(&mount, Attributes::READONLY, depth, None)?;
+    attach(mount, place, &".git")
+}
+
+/// A submodule's settings with the workspace where it is inside. Everything else stays as it is.
+fn for_inside(config: &[u8]) -> Vec<u8> {
+    let mut inside = Vec::with_capacity(config.len() + WORKSPACE.len());
+    let mut in_core = false;
+    for line in config.split_inclusive(|byte| *byte == b'\n') {
+        let text = line.trim_ascii();
+        if text.first() == Some(&b'[') {
+            in_core = text.eq_ignore_ascii_case(b"[core]");
+        }
+        let key = text.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
+        if in_core && key.eq_ignore_ascii_case(b"worktree") {
+            inside.extend_from_slice(format!("\tworktree = {WORKSPACE}\n").as_bytes());
+        } else {
+            inside.extend_from_slice(line);
+        }
+    }
+    inside
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_place_of_the_workspace_is_another() {
+        let config = b"[core]\n\tbare = false\n\tworktree = ../../../lib\n[x]\n\tworktree = y\n";
+        let inside = b"[core]\n\tbare = false\n\tworktree = /workspace\n[x]\n\tworktree = y\n";
+        assert_eq!(for_inside(config), inside);
+        assert_eq!(for_inside(b"[core]\n\tbare = true"), b"[core]\n\tbare = true");
+    }
+}
