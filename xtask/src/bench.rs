@@ -6,6 +6,7 @@
 //! [`BENCHES`].
 
 mod case;
+mod changes;
 mod driver;
 mod figures;
 mod overhead;
@@ -39,6 +40,9 @@ Benches:
   grep    grep -r over a tree, outside and inside
   python  a test run of Python's, outside and inside
   cargo   cargo build of a small crate, outside and inside
+  changes  all of the following: knowing of ten changes in trees of 1,000, 10,000 and 100,000 files
+          (changes-1k, changes-10k, changes-100k), applying new files (changes-apply-1k,
+          changes-apply-10k), and a change set of a million files (changes-million)
 
 Options:
   --rounds N    rounds that count (200)
@@ -55,21 +59,34 @@ Examples:
 /// Builds a bench's cases. What they need on disk goes into the place, which is removed afterwards.
 type Prepare = fn(&Place) -> Result<Vec<Case>>;
 
+enum Kind {
+    /// Cases, timed in rounds.
+    Rounds(Prepare),
+    /// Something that is done once, and the table of it.
+    Once(fn(&Place) -> Result<String>),
+}
+
 struct Bench {
     name: &'static str,
-    prepare: Prepare,
+    kind: Kind,
     /// What takes long is not repeated as often, whatever was asked for.
     most_rounds: usize,
 }
 
 const BENCHES: &[Bench] = &[
-    Bench { name: "start", prepare: start::cases, most_rounds: usize::MAX },
-    Bench { name: "launch", prepare: driver::cases, most_rounds: usize::MAX },
-    Bench { name: "size", prepare: start::sizes, most_rounds: usize::MAX },
-    Bench { name: "git", prepare: overhead::git, most_rounds: 50 },
-    Bench { name: "grep", prepare: overhead::grep, most_rounds: 20 },
-    Bench { name: "python", prepare: overhead::python, most_rounds: 20 },
-    Bench { name: "cargo", prepare: overhead::cargo_build, most_rounds: 10 },
+    Bench { name: "start", kind: Kind::Rounds(start::cases), most_rounds: usize::MAX },
+    Bench { name: "launch", kind: Kind::Rounds(driver::cases), most_rounds: usize::MAX },
+    Bench { name: "size", kind: Kind::Rounds(start::sizes), most_rounds: usize::MAX },
+    Bench { name: "git", kind: Kind::Rounds(overhead::git), most_rounds: 50 },
+    Bench { name: "grep", kind: Kind::Rounds(overhead::grep), most_rounds: 20 },
+    Bench { name: "python", kind: Kind::Rounds(overhead::python), most_rounds: 20 },
+    Bench { name: "cargo", kind: Kind::Rounds(overhead::cargo_build), most_rounds: 10 },
+    Bench { name: "changes-1k", kind: Kind::Rounds(changes::in_1k), most_rounds: 50 },
+    Bench { name: "changes-10k", kind: Kind::Rounds(changes::in_10k), most_rounds: 30 },
+    Bench { name: "changes-100k", kind: Kind::Rounds(changes::in_100k), most_rounds: 15 },
+    Bench { name: "changes-apply-1k", kind: Kind::Rounds(changes::apply_1k), most_rounds: 15 },
+    Bench { name: "changes-apply-10k", kind: Kind::Rounds(changes::apply_10k), most_rounds: 5 },
+    Bench { name: "changes-million", kind: Kind::Once(changes::million), most_rounds: 1 },
 ];
 
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
@@ -77,22 +94,34 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         println!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     };
-    for Bench { name, prepare, most_rounds } in BENCHES.iter().filter(|b| options.wants(b.name)) {
+    for bench in BENCHES.iter().filter(|bench| options.wants(bench.name)) {
         let place = Place::new()?;
-        let mut cases = prepare(&place)?;
-        let Rounds { warm_up, counted } = options.rounds;
-        let rounds =
-            Rounds { warm_up: warm_up.min(*most_rounds), counted: counted.min(*most_rounds) };
-        let table = Table::new(name, rounds, &rounds::measure(&mut cases, rounds)?);
+        let (markdown, json) = match bench.kind {
+            Kind::Rounds(prepare) => {
+                let table = timed(bench, &mut prepare(&place)?, options.rounds)?;
+                (table.markdown(), table.json())
+            }
+            Kind::Once(act) => {
+                let text = act(&place)?;
+                let json = serde_json::json!({ "bench": bench.name, "table": text });
+                (text, json.to_string())
+            }
+        };
         match options.print {
-            Print::Markdown => println!("{}", table.markdown()),
-            Print::Json => println!("{}", table.json()),
+            Print::Markdown => println!("{markdown}"),
+            Print::Json => println!("{json}"),
         }
         if options.keep == Keep::Page {
-            page::write(&root().join("docs/benchmarks.md"), name, &table.markdown())?;
+            page::write(&root().join("docs/benchmarks.md"), bench.name, &markdown)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn timed(bench: &Bench, cases: &mut [Case], rounds: Rounds) -> Result<Table> {
+    let most = bench.most_rounds;
+    let rounds = Rounds { warm_up: rounds.warm_up.min(most), counted: rounds.counted.min(most) };
+    Ok(Table::new(bench.name, rounds, &rounds::measure(cases, rounds)?))
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -128,7 +157,7 @@ impl Options {
                 "--json" => options.print = Print::Json,
                 "--write" => options.keep = Keep::Page,
                 "--help" | "-h" => return Ok(None),
-                name if BENCHES.iter().any(|known| known.name == name) => {
+                name if BENCHES.iter().any(|known| belongs(known.name, name)) => {
                     options.names.push(name.to_owned());
                 }
                 other => return Err(Usage::unknown(other, "bench")),
@@ -138,8 +167,13 @@ impl Options {
     }
 
     fn wants(&self, name: &str) -> bool {
-        self.names.is_empty() || self.names.iter().any(|wanted| wanted == name)
+        self.names.is_empty() || self.names.iter().any(|wanted| belongs(name, wanted))
     }
+}
+
+/// Whether a bench is the one that was named, or one of the group of that name.
+fn belongs(bench: &str, name: &str) -> bool {
+    bench.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 #[cfg(test)]
@@ -154,6 +188,8 @@ mod tests {
         assert!(options.wants("start") && !options.wants("other"));
         assert_eq!((options.print, options.keep), (Print::Markdown, Keep::Page));
         assert!(parse(&[]).unwrap().unwrap().wants("start"));
+        let group = parse(&["changes"]).unwrap().unwrap();
+        assert!(group.wants("changes-1k") && !group.wants("start"));
         assert!(parse(&["stert"]).is_err());
         assert!(parse(&["--rounds=many"]).is_err());
     }

@@ -26,6 +26,7 @@ const PROGRAMS: &[Program] = &[
         package: "bubblewrap",
         why: "the peer that starts are measured against",
     },
+    Program { name: "rsync", package: "rsync", why: "the peer that apply is measured against" },
     Program { name: "ps", package: "procps", why: "processes seen from inside a sandbox" },
 ];
 

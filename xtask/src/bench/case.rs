@@ -12,6 +12,8 @@ pub(crate) struct Case {
     pub(crate) name: String,
     /// Before each act, not counted.
     pub(crate) pause: Duration,
+    /// What has to be done before each act, not counted either.
+    ready: Box<dyn FnMut() -> Result<()>>,
     act: Box<dyn FnMut() -> Result<()>>,
 }
 
@@ -27,7 +29,7 @@ impl Case {
         pause: Duration,
         act: impl FnMut() -> Result<()> + 'static,
     ) -> Self {
-        Self { name: name.into(), pause, act: Box::new(act) }
+        Self { name: name.into(), pause, ready: Box::new(|| Ok(())), act: Box::new(act) }
     }
 
     /// A program, from its start to its end. One that fails is an error and not a fast result.
@@ -41,6 +43,15 @@ impl Case {
             }
             Ok(())
         })
+    }
+
+    /// The same case, each act after `ready`.
+    pub(crate) fn after(self, ready: impl FnMut() -> Result<()> + 'static) -> Self {
+        Self { ready: Box::new(ready), ..self }
+    }
+
+    pub(crate) fn ready(&mut self) -> Result<()> {
+        (self.ready)().with_context(|| format!("before case {}", self.name))
     }
 
     pub(crate) fn act(&mut self) -> Result<()> {

@@ -29,6 +29,10 @@ impl Place {
         self.0.join("workspace")
     }
 
+    pub(crate) fn state(&self) -> PathBuf {
+        self.0.join("state")
+    }
+
     /// `program` in this place's workspace, with this place's environment and nothing else. The same for
     /// every case: a longer environment takes longer to hand over.
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {

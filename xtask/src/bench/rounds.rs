@@ -28,6 +28,7 @@ pub(crate) fn measure(cases: &mut [Case], rounds: Rounds) -> Result<Vec<Times>> 
     for round in 0..rounds.warm_up + rounds.counted {
         dice.shuffle(&mut order);
         for &at in &order {
+            cases[at].ready()?;
             std::thread::sleep(cases[at].pause);
             let start = Instant::now();
             cases[at].act()?;

@@ -46,7 +46,7 @@ pub(crate) fn sizes(place: &Place) -> Result<Vec<Case>> {
     ])
 }
 
-fn fill(tree: &Path, dirs: usize, files: usize) -> Result<()> {
+pub(super) fn fill(tree: &Path, dirs: usize, files: usize) -> Result<()> {
     for dir in 0..dirs {
         let dir = tree.join(format!("d{dir}"));
         std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
