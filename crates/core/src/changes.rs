@@ -3,6 +3,7 @@
 //! - [`ChangePath`]: a path below the workspace, of any bytes, that cannot lead out of it.
 //! - [`Entry`], [`Node`]: one path, what stood there before and what stands there after.
 //! - [`manifest`]: all entries of one run, sorted, one a line, sealed by a hash.
+//! - [`text`]: contents as lines: differences, hunks, merges. [`rename`]: what was only moved.
 //!
 //! Deliberately absent: renames, which are a way of looking at a deletion and a creation, and the
 //! contents of files, which lie beside the manifest under their hashes.
@@ -10,6 +11,8 @@
 mod entry;
 pub mod manifest;
 mod path;
+pub mod rename;
+pub mod text;
 
 pub use entry::{
     Change, Content, ContentHash, Entry, FileNode, Node, Permissions, Special, Stripped,
