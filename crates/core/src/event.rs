@@ -102,6 +102,9 @@ pub enum EventKind {
     OrphanRemoved { kind: String, name: String },
     #[serde(rename = "changes.sealed")]
     Sealed { manifest: String, created: u64, modified: u64, deleted: u64, retyped: u64 },
+    /// What a run changed could not be sealed. It is kept as it was left.
+    #[serde(rename = "changes.seal_failed")]
+    SealFailed { reason: String },
     #[serde(rename = "changes.applied")]
     Applied { manifest: String, entries: u64 },
     #[serde(rename = "changes.discarded")]

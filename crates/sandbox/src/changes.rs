@@ -2,16 +2,24 @@
 //!
 //! - [`ChangeSet`]: a sealed manifest with its objects; never written to once it is sealed.
 //! - [`Objects`]: contents by their hashes.
+//! - [`seal`]: makes a set of what a run left behind, by way of `capture`.
+//! - `bases`: what the host's files held before both sides changed them.
 //! - [`History`]: commits that were made inside.
 //!
 //! A sealed set is a directory that holds `manifest` and `objects/`. It can be copied to another host.
 
+pub(crate) mod bases;
+mod capture;
+mod deposit;
 mod git;
 mod history;
 mod objects;
+pub mod seal;
 mod set;
 
+pub use capture::CaptureError;
 pub use git::GitError;
 pub use history::{Commit, History, HistoryError};
 pub use objects::Objects;
+pub use seal::{SealError, SealRequest, Sealed};
 pub use set::{ChangeSet, SetError};

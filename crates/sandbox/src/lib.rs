@@ -29,3 +29,4 @@ pub mod runs;
 pub mod state;
 
 mod clock;
+mod tree;

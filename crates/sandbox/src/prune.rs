@@ -8,7 +8,8 @@ use cofferdam_core::redact::Redactor;
 
 use crate::clock;
 use crate::runs::{Scribe, Store};
-use crate::state::{StateDir, StateError, remove_tree};
+use crate::state::{StateDir, StateError};
+use crate::tree::remove_tree;
 
 /// Removes finished runs that ended longer ago than `age`, with what they staged and printed.
 pub fn prune(state: &StateDir, actor: &str, age: Span) -> Result<Vec<RunId>, StateError> {

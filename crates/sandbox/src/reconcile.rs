@@ -21,6 +21,7 @@ use crate::backend::local::MARKER;
 use crate::clock;
 use crate::events::{Journal, as_map};
 use crate::launcher::{Swept, sweep_dead};
+use crate::run::sealing::{Again, Sealing, base, seal_run};
 use crate::runs::{Scribe, Store, is_running};
 use crate::state::{StateDir, StateError};
 
@@ -54,7 +55,7 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
     let store = Store::new(state);
     let mut done = launchers(state, actor)?;
     for run in store.active()? {
-        let Some(_claim) = claim(&store, run)? else { continue };
+        let Some(mark) = claim(&store, run)? else { continue };
         let mut record = match store.record(run) {
             Ok(record) => record,
             // Its owner is between the mark and the record.
@@ -74,12 +75,30 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
         let redactor = Redactor::default();
         let workspace = record.workspace.clone();
         let mut scribe = Scribe::new(state, run, workspace, actor.to_owned(), redactor);
-        let (removed, left) = clean(run, record.backend);
+        let (removed, mut left) = clean(run, record.backend);
         let orphan = |name: &String| EventKind::OrphanRemoved {
             kind: name.split(' ').next().unwrap_or_default().to_owned(),
             name: name.clone(),
         };
         let mut events: Vec<EventKind> = removed.iter().map(orphan).collect();
+        let was_closed = record.cleanup.is_some();
+        let mut unsealed = None;
+        if left.is_empty() {
+            match seal_run(&store.dir(run), base(&mark, state.root())?, &mut record) {
+                Sealing::Nothing => {}
+                Sealing::Done(event) => events.push(event),
+                // It was said before, when the run was closed.
+                Sealing::Failed { reason, again: Again::Yes, .. } if was_closed => {
+                    let left = vec![format!("unsealed changes: {reason}")];
+                    done.push(Reconciled { whose: Whose::Run(run), removed, left });
+                    continue;
+                }
+                Sealing::Failed { event, reason, again } => {
+                    events.push(event);
+                    unsealed = (again == Again::Yes).then_some(reason);
+                }
+            }
+        }
         let receipt =
             if left.is_empty() { CleanupReceipt::Terminated } else { CleanupReceipt::Unconfirmed };
         if record.outcome.is_none() {
@@ -96,8 +115,10 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
             left: left.clone(),
             evidence: Some(evidence),
         })?;
-        if left.is_empty() {
-            store.retire(run)?;
+        match unsealed {
+            Some(reason) => left.push(format!("unsealed changes: {reason}")),
+            None if left.is_empty() => store.retire(run)?,
+            None => {}
         }
         done.push(Reconciled { whose: Whose::Run(run), removed, left });
     }

@@ -3,6 +3,7 @@
 //! [`prepare`] has no effect on the host and is what `--dry-run` shows; [`perform`] carries it out, as
 //! does [`perform_by`] for a process that has threads; [`reject`] writes down what was refused.
 
+pub(crate) mod sealing;
 mod watcher;
 
 use std::path::Path;
@@ -25,6 +26,7 @@ use crate::clock;
 use crate::request::Request;
 use crate::runs::{Scribe, Store, current_owner};
 use crate::state::{StateDir, StateError};
+use sealing::{Again, Sealing, base, seal_run};
 use watcher::{Seen, Watcher};
 
 /// A run that may be started: everything is decided.
@@ -125,7 +127,8 @@ pub fn perform_by(
     let store = Store::new(state);
     let workspace = &plan.workspace.source.real;
     let mut scribe = Scribe::new(state, run, workspace.clone(), actor.to_owned(), redactor(plan));
-    let _alive = store.create(run)?;
+    let alive = store.create(run)?;
+    let base = base(&alive, state.root())?;
     let mut record = blank(run, &plan.command, workspace, actor);
     record.started_at = started_at;
     record.backend = Some(plan.backend);
@@ -148,8 +151,12 @@ pub fn perform_by(
         }
     };
     let seen = watcher.finish()?;
-    let record = conclude(&mut scribe, record, finish, seen)?;
-    if record.cleanup.as_ref().is_some_and(|c| c.receipt == CleanupReceipt::Terminated) {
+    // Where something of it may still run, sealing is for whoever sees it gone.
+    let is_gone = finish.cleanup.receipt == CleanupReceipt::Terminated;
+    let sealing = if is_gone { seal_run(&dir, base, &mut record) } else { Sealing::Nothing };
+    let is_over = is_gone && !matches!(sealing, Sealing::Failed { again: Again::Yes, .. });
+    let record = conclude(&mut scribe, record, finish, seen, sealing)?;
+    if is_over {
         store.retire(run)?;
     }
     Ok(record)
@@ -194,6 +201,7 @@ fn conclude(
     mut record: Record,
     finish: Finish,
     seen: Seen,
+    sealing: Sealing,
 ) -> Result<Record, StateError> {
     let Finish { outcome, usage, cleanup } = finish;
     let mut events = Vec::new();
@@ -222,6 +230,10 @@ fn conclude(
     } else {
         EventKind::Stopped { state, signal: outcome.signal }
     });
+    match sealing {
+        Sealing::Nothing => {}
+        Sealing::Done(event) | Sealing::Failed { event, .. } => events.push(event),
+    }
     record.outcome = Some(outcome);
     record.usage = usage;
     record.effective = seen.effective;

@@ -123,35 +123,6 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-/// Removes a directory of ours with all in it. The kernel leaves its scratch space without any
-/// permission; without root it needs some before it can be looked into.
-pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
-    for below in fs::read_dir(dir)?.flatten() {
-        if below.file_type()?.is_dir() {
-            open_up(&below.path())?;
-        }
-    }
-    match fs::remove_dir_all(dir) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        answer => answer,
-    }
-}
-
-fn open_up(dir: &Path) -> io::Result<()> {
-    let mut permissions = fs::metadata(dir)?.permissions();
-    if permissions.mode() & 0o700 != 0o700 {
-        permissions.set_mode(0o700);
-        fs::set_permissions(dir, permissions)?;
-    }
-    for below in fs::read_dir(dir)? {
-        let below = below?;
-        if below.file_type()?.is_dir() {
-            open_up(&below.path())?;
-        }
-    }
-    Ok(())
-}
-
 /// Replaces a file so that a reader sees the old or the new one, never half of it. The temporary file has
 /// a name that nobody can foresee and is never one that was there: somebody else may have planted a link.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StateError> {

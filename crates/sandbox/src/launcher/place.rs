@@ -13,7 +13,8 @@ use cofferdam_native::{GIT_UPPER, GIT_WORK, PLACEHOLDERS, UPPER, WORK};
 
 use crate::clock;
 use crate::runs::current_owner;
-use crate::state::{StateDir, StateError, make_private_dir, private_file, remove_tree};
+use crate::state::{StateDir, StateError, make_private_dir, private_file};
+use crate::tree::remove_tree;
 
 /// What a run gets of a prepared sandbox's directory.
 const LAYERS: [&str; 5] = [UPPER, WORK, GIT_UPPER, GIT_WORK, PLACEHOLDERS];

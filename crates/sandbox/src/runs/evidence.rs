@@ -23,7 +23,10 @@ pub(crate) fn contradiction(evidence: &Evidence, dir: &Path) -> Option<&'static 
     if record.as_ref().map(of_record) != Some(evidence.record.clone()) {
         return Some("record.json");
     }
-    [("stdout", &evidence.stdout), ("stderr", &evidence.stderr)]
+    // The record says which manifest was sealed, and was just seen to be what it was.
+    let manifest =
+        record.and_then(|record| Some(record["changes"]["manifest"].as_str()?.to_owned()));
+    [("stdout", &evidence.stdout), ("stderr", &evidence.stderr), ("manifest", &manifest)]
         .into_iter()
         .find(|(name, hash)| of_file(&dir.join(name)).ok().as_ref() != Some(*hash))
         .map(|(name, _)| name)

@@ -1,0 +1,181 @@
+//! Seals what a run changed: a manifest and its objects, which nobody writes to again.
+//!
+//! The manifest appears whole, by a rename, and only then is the upper directory removed. So a sealing
+//! that was interrupted is done again from the upper directory, or its clean-up is finished; nothing that
+//! the program did is lost on the way.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter};
+use std::path::Path;
+
+use cofferdam_core::changes::ContentHash;
+use cofferdam_core::changes::manifest::{
+    FORMAT, Header, ManifestError, ManifestReader, ManifestWriter, Moment, Summary, Tree, VERSION,
+};
+use cofferdam_core::id::RunId;
+use cofferdam_core::mount::HostPath;
+use cofferdam_native::{PLACEHOLDERS, UPPER, WORK};
+
+use super::bases::{self, Saved};
+use super::capture::{
+    Befores, CaptureError, Dir, Inherited, Marks, Out, Placeholders, Reading, Side, Walk,
+};
+use super::deposit::Deposit;
+use super::set::MANIFEST;
+use super::{ChangeSet, SetError};
+use crate::clock;
+use crate::state::private_file;
+use crate::tree::remove_tree;
+
+/// What is to be sealed. The sandbox must be gone.
+#[derive(Debug)]
+pub struct SealRequest<'a> {
+    pub run: RunId,
+    /// The run's directory, which holds `upper` and gets the set.
+    pub dir: &'a Path,
+    pub workspace: &'a HostPath,
+    /// When the run began: the ctime of a file that was made then.
+    pub base: Moment,
+    /// The set that the run went on from.
+    pub from: Option<ChangeSet>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sealed {
+    pub hash: ContentHash,
+    pub summary: Summary,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    #[error("cannot {action} {}", path.display())]
+    Io { action: &'static str, path: std::path::PathBuf, source: io::Error },
+    #[error("{} is not the directory that the run began in", path.display())]
+    OtherWorkspace { path: std::path::PathBuf },
+    #[error("cannot read the manifest that is there already")]
+    Manifest(#[from] ManifestError),
+}
+
+impl SealError {
+    fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::Io { action, path: path.to_owned(), source }
+    }
+
+    /// Whether trying again cannot help.
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            Self::Capture(error) => error.is_final(),
+            Self::Manifest(_) => true,
+            Self::Io { .. } | Self::OtherWorkspace { .. } => false,
+        }
+    }
+}
+
+impl From<SetError> for SealError {
+    fn from(error: SetError) -> Self {
+        Self::Capture(error.into())
+    }
+}
+
+/// Seals, or finishes what an earlier sealing left undone.
+pub fn seal(mut request: SealRequest<'_>) -> Result<Sealed, SealError> {
+    let dir = request.dir;
+    let path = dir.join(MANIFEST);
+    let sealed = match File::open(&path) {
+        Ok(file) => what_was_sealed(&file)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => capture(&mut request)?,
+        Err(error) => return Err(SealError::io("open", &path)(error)),
+    };
+    clear(dir)?;
+    Ok(sealed)
+}
+
+/// Whether the run in `dir` has changes that are not sealed yet, or not cleared away.
+pub(crate) fn is_due(dir: &Path) -> bool {
+    dir.join(UPPER).exists()
+}
+
+/// Whether there is a manifest.
+pub(crate) fn is_sealed(dir: &Path) -> bool {
+    dir.join(MANIFEST).exists()
+}
+
+fn capture(request: &mut SealRequest<'_>) -> Result<Sealed, SealError> {
+    let dir = request.dir;
+    let (path, temporary) = (dir.join(MANIFEST), dir.join("manifest.tmp"));
+    let began = request.from.as_ref().map(|set| set.header().base);
+    let header = Header {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        run: request.run,
+        workspace: request.workspace.real.clone(),
+        tree: Tree::Workspace,
+        // What was there before an earlier run was there before that run's own base.
+        base: began.map_or(request.base, |began| began.min(request.base)),
+        sealed_at: clock::now(),
+    };
+    let file = private_file()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&temporary)
+        .map_err(SealError::io("create", &temporary))?;
+    let manifest = ManifestWriter::begin(BufWriter::with_capacity(64 * 1024, file), &header)
+        .map_err(CaptureError::Write)?;
+    let mut out = Out::new(manifest, Deposit::of(dir));
+
+    let inherited = request.from.as_mut().map(Inherited::from).transpose()?;
+    let befores = Befores::new(request.base, Saved::of(dir), inherited);
+    let placeholders =
+        Placeholders::of(dir).map_err(SealError::io("read", &dir.join(PLACEHOLDERS)))?;
+    let upper = dir.join(UPPER);
+    let after = Dir::open(&upper, Side::Ours).map_err(SealError::io("open", &upper))?;
+    let before = workspace(request.workspace)?;
+    let marks = Marks::ours().map_err(SealError::io("read", Path::new("/proc/self")))?;
+    Walk::new(Reading::Upper(marks), befores, placeholders, &mut out).run(after, Some(before))?;
+
+    let (_, hash, summary) = out.finish().map_err(CaptureError::Write)?;
+    fs::rename(&temporary, &path).map_err(SealError::io("rename", &temporary))?;
+    Ok(Sealed { hash, summary })
+}
+
+/// The workspace, if it is the one that the run began in: a host tree that was moved away says nothing
+/// about what was there.
+fn workspace(host: &HostPath) -> Result<Dir, SealError> {
+    let dir = Dir::open(&host.real, Side::Host).map_err(SealError::io("open", &host.real))?;
+    if dir.id() == (host.identity.device, host.identity.inode) {
+        return Ok(dir);
+    }
+    Err(SealError::OtherWorkspace { path: host.real.0.clone() })
+}
+
+/// Of a manifest that was renamed into its place before whoever sealed died.
+fn what_was_sealed(mut file: &File) -> Result<Sealed, SealError> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file).map_err(ManifestError::Io)?;
+    io::Seek::seek(&mut file, io::SeekFrom::Start(0)).map_err(ManifestError::Io)?;
+    let mut summary = Summary::default();
+    for entry in ManifestReader::begin(BufReader::new(file))? {
+        summary.count(entry?.change);
+    }
+    Ok(Sealed { hash: hasher.finalize().into(), summary })
+}
+
+/// Removes what the set was made of. The upper directory goes last: while it is there, this is not over.
+fn clear(dir: &Path) -> Result<(), SealError> {
+    Deposit::of(dir).close().map_err(SealError::io("close", dir))?;
+    bases::remove(dir).map_err(SealError::io("remove", dir))?;
+    match fs::remove_file(dir.join(PLACEHOLDERS)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(SealError::io("remove", &dir.join(PLACEHOLDERS))(error));
+        }
+        _ => {}
+    }
+    for name in [WORK, UPPER] {
+        let path = dir.join(name);
+        remove_tree(&path).map_err(SealError::io("remove", &path))?;
+    }
+    Ok(())
+}
