@@ -2,8 +2,8 @@
 //!
 //! One group per sandbox, `cofferdam.<name>`, the run's name or, where it was prepared before there was
 //! a run, its own, in the unified hierarchy (v2) where it has the controllers,
-//! else in one hierarchy per controller (v1). Made before the sandbox, entered at its birth, removed
-//! when it is gone.
+//! else in one hierarchy per controller (v1). Entered at the sandbox's birth (v2) or before it gives up its
+//! privileges (v1), removed when it is gone.
 
 mod place;
 mod v1;
@@ -132,8 +132,10 @@ impl Cgroup {
         Self { dirs: Vec::new(), entry: Entry::None, in_force: Vec::new(), oom: None }
     }
 
-    /// Makes the groups for the limits in `wanted` and reads back what is in force.
+    /// Makes the groups for the limits in `wanted`, where the survey found a place for them, and reads back
+    /// what is in force.
     pub(crate) fn make(
+        found: &Survey,
         run: &str,
         limits: &Limits,
         wanted: &[Controller],
@@ -141,7 +143,6 @@ impl Cgroup {
         if wanted.is_empty() {
             return Ok(Self::none());
         }
-        let found = survey();
         for controller in wanted {
             if let Err(lack) = found.seat(*controller) {
                 let guarantee = controller.guarantee();
@@ -149,9 +150,9 @@ impl Cgroup {
             }
         }
         let mut group = Self::none();
-        match &found {
+        match found {
             Survey::Unified { base, .. } => v2::make(&mut group, base, run, limits, wanted)?,
-            Survey::Separate(_) => v1::make(&mut group, &found, run, limits, wanted)?,
+            Survey::Separate(_) => v1::make(&mut group, found, run, limits, wanted)?,
         }
         Ok(group)
     }
@@ -169,14 +170,12 @@ impl Cgroup {
         self.oom.clone()
     }
 
-    /// In the child: moves it in.
-    pub(crate) fn enter(&self) -> Result<(), SysError> {
-        if let Entry::Tasks(files) = &self.entry {
-            for file in files {
-                rustix::io::write(file, b"0").map_err(|e| SysError::on("write", "tasks", e))?;
-            }
+    /// Where the first process is to write itself into, to be handed to it.
+    pub(crate) fn tasks(&self) -> &[OwnedFd] {
+        match &self.entry {
+            Entry::Tasks(files) => files,
+            Entry::None | Entry::Birth(_) => &[],
         }
-        Ok(())
     }
 
     /// Removes the groups and says which would not go.
@@ -219,6 +218,14 @@ impl Drop for Cgroup {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// In the child: moves it into the groups whose files these are.
+pub(crate) fn enter(tasks: Vec<OwnedFd>) -> Result<(), SysError> {
+    for file in tasks {
+        rustix::io::write(&file, b"0").map_err(|e| SysError::on("write", "tasks", e))?;
+    }
+    Ok(())
 }
 
 /// Ends what a dead supervisor left in the groups of `run`, removes them, and says what would not go.

@@ -95,23 +95,19 @@ pub(crate) fn send(
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(Errno::TOOBIG.into());
     }
-    // The descriptors go with the length; what follows is plain bytes.
-    let mut left: &[u8] = &length;
-    while !left.is_empty() {
-        match sendmsg(to, &[IoSlice::new(left)], &mut control, SendFlags::NOSIGNAL) {
-            Ok(sent) => left = &left[sent..],
-            Err(Errno::INTR) => {}
+    // The descriptors go with the first bytes, whatever follows is plain.
+    let mut sent = 0;
+    let whole = length.len() + bytes.len();
+    while sent < whole {
+        let head = &length[sent.min(length.len())..];
+        let body = &bytes[sent.saturating_sub(length.len())..];
+        let parts = [IoSlice::new(head), IoSlice::new(body)];
+        match sendmsg(to, &parts, &mut control, SendFlags::NOSIGNAL) {
+            Ok(count) => sent += count,
+            Err(Errno::INTR) => continue,
             Err(errno) => return Err(errno.into()),
         }
         control.clear();
-    }
-    let mut left = bytes;
-    while !left.is_empty() {
-        match rustix::net::send(to, left, SendFlags::NOSIGNAL) {
-            Ok(sent) => left = &left[sent..],
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
     }
     Ok(())
 }

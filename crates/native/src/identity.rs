@@ -30,31 +30,30 @@ pub(crate) struct Identity {
 pub(crate) enum Way {
     /// Ourselves, in a user namespace that maps nobody else.
     UserNamespace,
-    /// Root gives up its ids. Where the workspace is root's, `owners` is the user namespace whose map
-    /// the mounts of it are given.
-    Dropped { owners: Option<Owners> },
-}
-
-/// The user namespace, and the process that kept it until we had it open. That process is dying; it is
-/// waited for when the rest is done.
-#[derive(Debug)]
-pub(crate) struct Owners {
-    namespace: OwnedFd,
-    _holder: Holder,
+    /// Root gives up its ids. `owners` is the user namespace whose map the mounts of the workspace are
+    /// given; it is needed where the workspace is root's, and made while the sandbox is already at work.
+    Dropped { owners: Option<OwnedFd> },
 }
 
 impl Identity {
     /// Of a program that works in a directory of this owner, started by us.
-    pub(crate) fn choose(owner: Ids) -> Result<Self, SysError> {
+    pub(crate) fn choose(owner: Ids) -> Self {
         let us = Ids::ours();
         if us.uid != 0 {
-            return Ok(Self { uid: us.uid, gid: us.gid, way: Way::UserNamespace });
+            return Self { uid: us.uid, gid: us.gid, way: Way::UserNamespace };
         }
         let not_root = |id: u32| if id == 0 { NOBODYS } else { id };
-        let owners =
-            if owner.uid == 0 || owner.gid == 0 { Some(swapping_namespace(owner)?) } else { None };
-        let way = Way::Dropped { owners };
-        Ok(Self { uid: not_root(owner.uid), gid: not_root(owner.gid), way })
+        let (uid, gid) = (not_root(owner.uid), not_root(owner.gid));
+        Self { uid, gid, way: Way::Dropped { owners: None } }
+    }
+
+    /// The same, with the map to give to mounts of what belongs to root.
+    pub(crate) fn with_owners(&self, owners: Option<OwnedFd>) -> Self {
+        let way = match self.way {
+            Way::UserNamespace => Way::UserNamespace,
+            Way::Dropped { .. } => Way::Dropped { owners },
+        };
+        Self { uid: self.uid, gid: self.gid, way }
     }
 
     pub(crate) fn has_user_namespace(&self) -> bool {
@@ -64,7 +63,7 @@ impl Identity {
     /// The map to give to mounts of what belongs to root.
     pub(crate) fn owners(&self) -> Option<BorrowedFd<'_>> {
         match &self.way {
-            Way::Dropped { owners: Some(owners) } => Some(owners.namespace.as_fd()),
+            Way::Dropped { owners: Some(owners) } => Some(owners.as_fd()),
             _ => None,
         }
     }
@@ -126,20 +125,34 @@ pub(crate) fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// A user namespace whose map swaps 0 with the id that owns nothing, where the owner is root, and leaves
-/// every other id alone. Without the others, files of third parties could not even be copied up.
-fn swapping_namespace(owner: Ids) -> Result<Owners, SysError> {
-    let holder = Holder::in_new_user_namespace()?;
-    let proc = PathBuf::from(format!("/proc/{}", holder.pid()));
-    for (file, id) in [("uid_map", owner.uid), ("gid_map", owner.gid)] {
-        let map = if id == 0 { swap_map(NOBODYS) } else { everybody() };
-        let path = proc.join(file);
-        fs::write(&path, map).map_err(|e| SysError::on("write", file, e))?;
+/// The user namespace whose map the mounts of a workspace of this owner are given, and the process that
+/// kept it until we had it open. That process is dying; it is waited for when the rest is done.
+#[derive(Debug)]
+pub(crate) struct Owners {
+    pub(crate) namespace: OwnedFd,
+    _holder: Holder,
+}
+
+impl Owners {
+    /// Swaps 0 with the id that owns nothing, where the owner is root, and leaves every other id alone:
+    /// without the others, files of third parties could not even be copied up. `None` where nothing is
+    /// root's, or we are not root.
+    pub(crate) fn of(owner: Ids) -> Result<Option<Self>, SysError> {
+        if effective_uid() != 0 || (owner.uid != 0 && owner.gid != 0) {
+            return Ok(None);
+        }
+        let holder = Holder::in_new_user_namespace()?;
+        let proc = PathBuf::from(format!("/proc/{}", holder.pid()));
+        for (file, id) in [("uid_map", owner.uid), ("gid_map", owner.gid)] {
+            let map = if id == 0 { swap_map(NOBODYS) } else { everybody() };
+            let path = proc.join(file);
+            fs::write(&path, map).map_err(|e| SysError::on("write", file, e))?;
+        }
+        let path = proc.join("ns/user");
+        let namespace = File::open(&path).map_err(|e| SysError::on("open", path.display(), e))?;
+        holder.end();
+        Ok(Some(Self { namespace: namespace.into(), _holder: holder }))
     }
-    let path = proc.join("ns/user");
-    let namespace = File::open(&path).map_err(|e| SysError::on("open", path.display(), e))?;
-    holder.end();
-    Ok(Owners { namespace: namespace.into(), _holder: holder })
 }
 
 /// Ids that exist: all but the last, which means none.

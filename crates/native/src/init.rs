@@ -9,13 +9,14 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::order::{self, Order};
 use crate::recipe::Step;
 use crate::report::{End, Facts, Failed, Report};
-use crate::sys::init::{Image, spawn, wait_for_signal};
+use crate::sys::init::{Image, end_all_others, spawn, wait_for_signal};
 use crate::sys::{self, Reaped, SysError};
 
 /// What the supervisor sends to be passed on.
@@ -38,23 +39,30 @@ pub(crate) fn run(facts: Facts, control: BorrowedFd<'_>) -> io::Result<()> {
     sys::block_signals(&awaited).map_err(|e| e.source)?;
     send(&Report::Ready(facts), control)?;
     let Some((order, streams)) = order::receive(control)? else { return Ok(()) };
-    install(streams)?;
+    // An order may have been sent ahead, before we could be sure to die with whoever sent it.
+    if is_abandoned(control)? {
+        return Ok(());
+    }
     // As the program itself, which may not be let in.
     if let Err(errno) = rustix::process::chdir(&order.workdir) {
         let error = SysError::on("chdir", order.workdir.display(), errno);
         return send(&Report::Failed(Failed::new(Step::Workdir, &error)), control);
     }
-    let command = match execute(order) {
+    let command = match execute(order, &streams) {
         Ok(pid) => pid,
         Err(NotExecuted { path, errno }) => {
             return send(&Report::NotExecuted { path, errno }, control);
         }
     };
     send(&Report::Started, control)?;
+    // From here on the command's streams are its own: they end with the last that uses them.
+    drop(streams);
     loop {
         let arrived = wait_for_signal(&awaited).map_err(|e| e.source)?;
         if arrived.signal == libc::SIGCHLD {
             if let Some(reaped) = reap_until(command)? {
+                // What it left behind goes with it, and only then is it said to have ended.
+                end_all_others().map_err(|e| e.source)?;
                 return send(&Report::Ended(end_of(reaped)), control);
             }
         } else if arrived.sender == 0 {
@@ -64,12 +72,11 @@ pub(crate) fn run(facts: Facts, control: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Makes them the standard streams, which the command then inherits.
-fn install([stdin, stdout, stderr]: [OwnedFd; 3]) -> io::Result<()> {
-    rustix::stdio::dup2_stdin(stdin)?;
-    rustix::stdio::dup2_stdout(stdout)?;
-    rustix::stdio::dup2_stderr(stderr)?;
-    Ok(())
+/// Whether nobody is left at the far end, whatever is still on its way from there.
+fn is_abandoned(control: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut fds = [PollFd::from_borrowed_fd(control, PollFlags::empty())];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    Ok(!fds[0].revents().is_empty())
 }
 
 pub(crate) fn send(report: &Report, to: BorrowedFd<'_>) -> io::Result<()> {
@@ -122,7 +129,7 @@ struct NotExecuted {
 
 /// Starts the program, found as a shell finds it: what exists and may not be executed is passed over,
 /// but remembered.
-fn execute(order: Order) -> Result<i32, NotExecuted> {
+fn execute(order: Order, streams: &[OwnedFd; 3]) -> Result<i32, NotExecuted> {
     let program = order.argv.first().map(|arg| OsStr::from_bytes(arg.as_bytes()).to_owned());
     let program = program.unwrap_or_default();
     let mut failure = NotExecuted { path: program.display().to_string(), errno: libc::ENOENT };
@@ -130,7 +137,8 @@ fn execute(order: Order) -> Result<i32, NotExecuted> {
     for candidate in candidates(&program, &order.search) {
         let path = OsStr::from_bytes(candidate.as_bytes());
         let answer = match access(Path::new(path), Access::EXEC_OK) {
-            Ok(()) => spawn(&candidate, &image).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO)),
+            Ok(()) => spawn(&candidate, &image, streams)
+                .map_err(|e| e.raw_os_error().unwrap_or(libc::EIO)),
             Err(errno) => Err(errno.raw_os_error()),
         };
         match answer {

@@ -40,6 +40,7 @@ mod root;
 pub mod seccomp;
 pub mod signals;
 pub mod supervise;
+mod supply;
 #[expect(unsafe_code, reason = "the one place for system calls that no safe wrapper covers")]
 mod sys;
 pub mod witness;

@@ -3,7 +3,8 @@
 //! Runs in the new process, which the kernel has already given namespaces of its own. A step that fails
 //! ends it, so that no program is ever executed with less than all of them. What is set up needs
 //! privileges; they are given up only when all of it stands, and the filter, which forbids most of what
-//! is done here, comes last.
+//! is done here, comes last. What takes long and needs no namespace of ours the parent makes meanwhile: see
+//! [`supply`](crate::supply).
 
 mod step;
 
@@ -21,7 +22,7 @@ use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{DumpableBehavior, Signal};
 
 use crate::blocked::{self, Hidden};
-use crate::cgroup::Cgroup;
+use crate::cgroup;
 use crate::confirm;
 use crate::identity::{Identity, Way};
 use crate::landlock::{self, Abi, LandlockError};
@@ -29,6 +30,7 @@ use crate::report::{Facts, Failed};
 use crate::repository;
 use crate::root::{Covers, Root, RootAccess, binds, dev, etc, memory, proc, system};
 use crate::seccomp;
+use crate::supply::{Bounds, Ground};
 use crate::sys::mount::Depth;
 use crate::sys::{self, SysError, init, privilege};
 use crate::workspace;
@@ -40,7 +42,6 @@ pub(crate) struct Kit<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) state: &'a Path,
     pub(crate) identity: &'a Identity,
-    pub(crate) cgroup: &'a Cgroup,
     pub(crate) filter: Option<&'a seccomp::Program>,
     /// Number of the network namespace that must not be the program's.
     pub(crate) host_network: u64,
@@ -59,24 +60,25 @@ fn at(step: Step) -> impl Fn(SysError) -> Failed {
 pub(crate) fn carry_out(kit: &Kit<'_>) -> Result<Facts, Failed> {
     let Kit { plan, identity, .. } = *kit;
 
-    // Limits first: what is used from here on counts against them.
-    kit.cgroup.enter().map_err(at(Step::Limits))?;
-    // The limits' own tree is not to be seen from inside.
-    hide_cgroups().map_err(at(Step::Namespaces))?;
     // In a user namespace we are nobody until somebody is mapped.
     if identity.has_user_namespace() {
         identity.map_self().map_err(at(Step::Identity))?;
     }
     // Away from the caller's terminal, and not to outlive the caller.
     leave_session().map_err(at(Step::Session))?;
-    // A name of its own, a network in which it can reach itself, and nothing that tells how the caller
-    // was started.
+    // A name of its own, and nothing that tells how the caller was started.
     settle_in().map_err(at(Step::Namespaces))?;
     // What is mounted from here on is mounted for this process only.
     keep_mounts_private().map_err(at(Step::Root))?;
     // A root with nothing in it but what the plan shows; then the host's is let go.
     let (root, hidden) = build_root(kit)?;
     enter(root).map_err(at(Step::Root))?;
+    // Limits, before anything runs that they are for; then their own tree is not to be seen from inside.
+    let Bounds { tasks, network } = Bounds::receive(kit.control).map_err(at(Step::Limits))?;
+    cgroup::enter(tasks).map_err(at(Step::Limits))?;
+    hide_cgroups().map_err(at(Step::Namespaces))?;
+    // A network in which it can reach itself, and nobody else.
+    be_alone(network).map_err(at(Step::Namespaces))?;
 
     // Privileges go, and every way to have them back.
     privilege::no_core_dumps().map_err(at(Step::Privileges))?;
@@ -117,6 +119,8 @@ fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     proc::mount(&root).map_err(at(Step::Processes))?;
     proc::harden(&root, &covers).map_err(at(Step::Processes))?;
     // The workspace, and what in it must not be seen: before anything is mounted into it.
+    let ground = Ground::receive(kit.control).map_err(at(Step::Workspace))?;
+    let identity = &identity.with_owners(ground.owners);
     let tree = workspace::mount(&root, &plan.workspace, state.as_fd(), identity, depth)
         .map_err(at(Step::Workspace))?;
     if plan.workspace.mode == WorkspaceMode::Direct {
@@ -164,8 +168,16 @@ fn die_with_parent() -> Result<(), SysError> {
 fn settle_in() -> Result<(), SysError> {
     rustix::system::sethostname(etc::HOSTNAME.as_bytes())
         .map_err(|e| SysError::new("sethostname", e))?;
-    init::loopback_up()?;
     init::forget_arguments("cofferdam: first process of a sandbox")
+}
+
+/// Where the parent made the network namespace, it is whole; one that we were born into is as the kernel
+/// makes it.
+fn be_alone(network: Option<OwnedFd>) -> Result<(), SysError> {
+    match network {
+        Some(network) => sys::enter_namespace(network.as_fd(), libc::CLONE_NEWNET),
+        None => init::loopback_up(),
+    }
 }
 
 fn keep_mounts_private() -> Result<(), SysError> {

@@ -121,11 +121,13 @@ pub fn supervise(
         kill_at: None,
         interrupts: Vec::new(),
         exit: None,
+        is_mute: false,
     };
     run.until_exit()?;
     let (oom, left) = match &run.reach {
         Reach::Group { bystanders } => (false, descendants::end_all(bystanders, REAP)?),
-        // The kernel has ended everything in its pid namespace before we were told of its end.
+        // The first process has ended everybody else before it reported the command's end; or it is dead
+        // itself, and then the kernel has.
         Reach::Init { oom, .. } => (oom.as_ref().is_some_and(OomCount::any), Vec::new()),
     };
     run.drain()?;
@@ -150,6 +152,8 @@ struct Supervisor<'a> {
     kill_at: Option<Instant>,
     interrupts: Vec<Instant>,
     exit: Option<(Status, Usage)>,
+    /// A sandbox's first process that will report no more: its own end is what to wait for.
+    is_mute: bool,
 }
 
 impl Supervisor<'_> {
@@ -162,6 +166,8 @@ impl Supervisor<'_> {
             self.carry(&ready)?;
             if ready.exited {
                 self.collect_exit()?;
+            } else if ready.reported {
+                self.hear_report()?;
             } else {
                 self.keep_time()?;
             }
@@ -207,6 +213,13 @@ impl Supervisor<'_> {
         let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
         let exit = self.exit.is_none().then(|| PollFd::new(&self.pidfd, PollFlags::IN));
         let exit = push(&mut fds, exit);
+        let reports = match &self.reach {
+            Reach::Init { reports, .. } if self.exit.is_none() && !self.is_mute => {
+                Some(PollFd::new(reports, PollFlags::IN))
+            }
+            _ => None,
+        };
+        let reports = push(&mut fds, reports);
         let out = [
             push(&mut fds, self.streams[0].interest()),
             push(&mut fds, self.streams[1].interest()),
@@ -223,6 +236,7 @@ impl Supervisor<'_> {
         Ok(Ready {
             signals: set(Some(0)),
             exited: set(exit),
+            reported: set(reports),
             streams: [set(out[0]), set(out[1])],
             stdin: set(stdin),
         })
@@ -345,6 +359,22 @@ impl Supervisor<'_> {
                 }
             }
         };
+        self.note_end(&reaped);
+        Ok(())
+    }
+
+    /// The command has ended, and its sandbox is about to: that is taken down while we go on.
+    fn hear_report(&mut self) -> Result<(), SysError> {
+        let Reach::Init { reports, .. } = &self.reach else { return Ok(()) };
+        let pid = self.pid.as_raw_nonzero().get();
+        match reported(reports, pid)? {
+            Some(reaped) => self.note_end(&reaped),
+            None => self.is_mute = true,
+        }
+        Ok(())
+    }
+
+    fn note_end(&mut self, reaped: &Reaped) {
         let status = if libc::WIFEXITED(reaped.status) {
             Status::Exited(libc::WEXITSTATUS(reaped.status))
         } else {
@@ -357,7 +387,6 @@ impl Supervisor<'_> {
             max_rss_bytes: reaped.max_rss_bytes,
         };
         self.exit = Some((status, usage));
-        Ok(())
     }
 
     /// A command that died of the very signal that we passed on was canceled by it.
@@ -374,17 +403,21 @@ impl Supervisor<'_> {
 /// The end of the command as the sandbox's first process reported it. One that ended without a report
 /// was killed, and the command with it.
 fn reported_end(reports: &OwnedFd, first: Reaped) -> Result<Reaped, SysError> {
+    Ok(reported(reports, first.pid)?.unwrap_or(Reaped { status: libc::SIGKILL, ..first }))
+}
+
+fn reported(reports: &OwnedFd, pid: i32) -> Result<Option<Reaped>, SysError> {
     let fail = |e| SysError::on("read", "report", e);
     let from = reports.try_clone().map(std::fs::File::from).map_err(fail)?;
     Ok(match Report::receive(from).map_err(fail)? {
-        Some(Report::Ended(end)) => Reaped {
-            pid: first.pid,
+        Some(Report::Ended(end)) => Some(Reaped {
+            pid,
             status: end.status,
             user_micros: end.user_micros,
             system_micros: end.system_micros,
             max_rss_bytes: end.max_rss_bytes,
-        },
-        _ => Reaped { status: libc::SIGKILL, ..first },
+        }),
+        _ => None,
     })
 }
 
@@ -398,6 +431,7 @@ fn push<'f>(fds: &mut Vec<PollFd<'f>>, fd: Option<PollFd<'f>>) -> Option<usize> 
 struct Ready {
     signals: bool,
     exited: bool,
+    reported: bool,
     streams: [bool; 2],
     stdin: bool,
 }

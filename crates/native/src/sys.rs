@@ -242,6 +242,15 @@ pub(crate) fn unshare(flags: i32) -> Result<(), i32> {
     }
 }
 
+/// Enters the namespace that `namespace` is open on, which must be of the kind that `flag` names.
+pub(crate) fn enter_namespace(namespace: BorrowedFd<'_>, flag: i32) -> Result<(), SysError> {
+    // SAFETY: changes only the calling process's own namespaces.
+    match unsafe { libc::setns(namespace.as_raw_fd(), flag) } {
+        0 => Ok(()),
+        _ => Err(SysError::last("setns")),
+    }
+}
+
 /// The Landlock version this kernel speaks; 0 where it has none.
 pub(crate) fn landlock_abi() -> u32 {
     const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;
@@ -275,6 +284,7 @@ pub(crate) fn stop_self() -> Result<(), SysError> {
     }
 }
 
+pub(crate) mod aside;
 pub(crate) mod clone;
 pub(crate) mod confine;
 pub(crate) mod holder;

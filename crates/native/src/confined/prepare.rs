@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use cofferdam_core::mount::Access;
 use cofferdam_core::plan::{Plan, Profile, Root};
@@ -11,21 +12,27 @@ use cofferdam_core::spec::{Mode, Network, Seccomp, Terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 
-use super::waiting::{Notes, Waiting, await_report};
-use super::{ConfineError, Hold};
-use crate::cgroup::{Cgroup, CgroupError, Controller};
+use super::ConfineError;
+use super::waiting::{Notes, Ordered, Running, Waiting, await_report, is_gone};
+use crate::cgroup::{Cgroup, CgroupError, Controller, Survey, survey};
 use crate::channel::Channel;
 use crate::confirm::network_namespace;
-use crate::identity::{Identity, Ids, strangers};
+use crate::identity::{Identity, Ids, Owners, effective_uid, strangers};
 use crate::init;
-use crate::process::{Parent, StartError};
+use crate::process::{Parent, StartError, StdinKind};
 use crate::recipe::{self, Kit};
 use crate::report::{Facts, Report};
 use crate::repository;
 use crate::seccomp;
+use crate::supply::{send_bounds, send_ground};
+use crate::sys::aside::aside;
 use crate::sys::clone::{Child, clone_into, threads};
+use crate::sys::init::loopback_up;
 use crate::sys::{SysError, keep_dead_children};
 use crate::workspace::{self, REPOSITORY_LAYERS, WORKSPACE_LAYERS};
+
+/// How long the kernel may take to end what was killed.
+const DYING: Duration = Duration::from_secs(5);
 
 /// What to prepare, and where its traces go.
 #[derive(Debug)]
@@ -42,7 +49,7 @@ pub struct Preparation<'a> {
 pub struct Begun {
     child: Child,
     control: Channel,
-    hold: Hold,
+    cgroup: Cgroup,
 }
 
 /// A sandbox that stands and in which nothing runs yet.
@@ -51,14 +58,14 @@ pub struct Prepared {
     child: Child,
     control: Channel,
     notes: Notes,
-    hold: Hold,
+    cgroup: Cgroup,
 }
 
-/// A sandbox whose order somebody else gives; what of it is left to its maker.
+/// What of a sandbox is left to its maker when the order is given: to take it down.
 #[derive(Debug)]
 pub struct Handed {
     pidfd: OwnedFd,
-    hold: Hold,
+    cgroup: Cgroup,
 }
 
 /// Makes a process that is confined as the profile says and waits.
@@ -76,51 +83,135 @@ pub fn begin(preparation: &Preparation<'_>) -> Result<Begun, StartError> {
     let meta = fs::symlink_metadata(&plan.workspace.source.real)
         .map_err(|e| SysError::on("stat", plan.workspace.source.real.display(), e))
         .map_err(ConfineError::Sys)?;
-    let identity = Identity::choose(Ids::of(&meta)).map_err(ConfineError::Sys)?;
     if plan.workspace.mode == Mode::Stage {
         check_owners(plan)?;
-        make_layers(plan, state, &meta).map_err(ConfineError::Sys)?;
     }
-    let cgroup = make_cgroup(plan, name)?;
+    let identity = Identity::choose(Ids::of(&meta));
+    let survey = survey();
+    // A group of the unified hierarchy is entered at birth, so it comes first.
+    let born_into = match survey {
+        Survey::Unified { .. } => Some(make_cgroup(&survey, plan, name)?),
+        Survey::Separate(_) => None,
+    };
     let filter = plan.seccomp.is_some().then(|| seccomp::program(writes(plan)));
     let (control, theirs) = Channel::pair().map_err(ConfineError::Sys)?;
     let null = open_null().map_err(ConfineError::Sys)?;
-
     let kit = Kit {
         plan,
         state,
         identity: &identity,
-        cgroup: &cgroup,
         filter,
         host_network: network_namespace().map_err(ConfineError::Sys)?,
         null: null.as_fd(),
         control: theirs.as_fd(),
     };
-    let child = clone_into(namespaces(&identity), cgroup.birth(), || first_process(&kit))
+    let group = born_into.as_ref().and_then(Cgroup::birth);
+    let child = clone_into(namespaces(&identity), group, || first_process(&kit))
         .map_err(ConfineError::Sys)?;
     drop(theirs);
-    // Only for speed: without it, the end of the command is seen after its mounts are taken down.
-    let mounts = File::open(format!("/proc/{}/ns/mnt", child.pid)).ok().map(OwnedFd::from);
-    Ok(Begun { child, control, hold: Hold { mounts, cgroup } })
+    // It is at work already, and will wait for this where it needs it.
+    let supplied = supply(&control, plan, state, &meta).and_then(|network| {
+        let cgroup = match born_into {
+            Some(cgroup) => cgroup,
+            None => make_cgroup(&survey, plan, name)?,
+        };
+        send_bounds(&control, network.as_ref().map(|fd| fd.as_fd()), cgroup.tasks())
+            .map_err(ConfineError::Sys)?;
+        Ok(cgroup)
+    });
+    match supplied {
+        Ok(cgroup) => Ok(Begun { child, control, cgroup }),
+        Err(error) => Err(first_word(&control, &child, error)),
+    }
+}
+
+/// In the parent: the ground of the workspace, handed over, and a network namespace that is to be. Only
+/// root's may be made outside: one that is to have no privileges in the host's must be born in its own
+/// user namespace.
+fn supply(
+    control: &Channel,
+    plan: &Plan,
+    state: &Path,
+    workspace: &fs::Metadata,
+) -> Result<Option<OwnedFd>, StartError> {
+    if plan.workspace.mode == Mode::Stage {
+        make_layers(plan, state, workspace).map_err(ConfineError::Sys)?;
+    }
+    let owners = Owners::of(Ids::of(workspace)).map_err(ConfineError::Sys)?;
+    let namespace = owners.as_ref().map(|owners| owners.namespace.as_fd());
+    send_ground(control, namespace).map_err(ConfineError::Sys)?;
+    if effective_uid() != 0 {
+        return Ok(None);
+    }
+    let network = aside(libc::CLONE_NEWNET, "network namespace", || {
+        loopback_up()?;
+        let path = "/proc/self/ns/net";
+        File::open(path).map(OwnedFd::from).map_err(|e| SysError::on("open", path, e))
+    });
+    Ok(Some(network.and_then(|made| made).map_err(ConfineError::Sys)?))
 }
 
 impl Begun {
     /// Waits until the sandbox stands.
     pub fn finish(self) -> Result<Prepared, StartError> {
-        let Self { child, control, hold } = self;
+        let Self { child, control, cgroup } = self;
         match await_ready(&control) {
             Ok(facts) => {
-                let (in_force, oom) = (hold.cgroup.in_force.clone(), hold.cgroup.oom_count());
-                let notes = Notes { pid: child.pid, facts, in_force, oom };
-                Ok(Prepared { child, control, notes, hold })
+                let notes = notes(&child, facts, &cgroup);
+                Ok(Prepared { child, control, notes, cgroup })
             }
+            Err(error) => Err(given_up(&child, error)),
+        }
+    }
+
+    /// Starts the command of the plan. The order is sent ahead: the sandbox takes it up when it stands and
+    /// has seen that it does, without waiting for us to hear of it.
+    pub fn go(
+        self,
+        plan: &Plan,
+        run_id: &str,
+        stdin: StdinKind,
+    ) -> Result<(Running, Handed), StartError> {
+        let Self { child, control, cgroup } = self;
+        let ordered = match Ordered::give(&control, plan, run_id, stdin) {
+            Ok(ordered) => ordered,
+            Err(error) => return Err(first_word(&control, &child, error)),
+        };
+        let facts = await_ready(&control).map_err(|error| given_up(&child, error))?;
+        let notes = notes(&child, facts, &cgroup);
+        let (waiting, handed) = Prepared { child, control, notes, cgroup }.hand_over()?;
+        match waiting.run(ordered, plan) {
+            Ok(running) => Ok((running, handed)),
             Err(error) => {
-                // The error stands, whatever becomes of the process; the kernel ends it with us.
-                end(&child.pidfd).ok();
+                // The error stands, whatever becomes of the sandbox; the kernel ends it with us at last.
+                handed.finish();
                 Err(error)
             }
         }
     }
+}
+
+fn notes(child: &Child, facts: Facts, cgroup: &Cgroup) -> Notes {
+    Notes { pid: child.pid, facts, in_force: cgroup.in_force.clone(), oom: cgroup.oom_count() }
+}
+
+/// Why a sandbox is not to be. Where it failed first, what we wanted to give it found nobody, and its own
+/// words say more.
+fn first_word(control: &Channel, child: &Child, ours: StartError) -> StartError {
+    let theirs = match &ours {
+        StartError::Confine(ConfineError::Sys(error)) if is_gone(error) => {
+            await_ready(control).err()
+        }
+        _ => None,
+    };
+    given_up(child, theirs.unwrap_or(ours))
+}
+
+/// Ends what was to be a sandbox.
+fn given_up(child: &Child, error: StartError) -> StartError {
+    // The error stands, whatever becomes of the process; the kernel ends it with us.
+    end(&child.pidfd).ok();
+    error
 }
 
 impl Prepared {
@@ -132,29 +223,26 @@ impl Prepared {
 
     /// Takes it apart: what is needed to give the order, and what is left to take the sandbox down.
     pub fn hand_over(self) -> Result<(Waiting, Handed), StartError> {
-        let Self { child, control, notes, hold } = self;
+        let Self { child, control, notes, cgroup } = self;
         let pidfd = child.pidfd.try_clone().map_err(|e| SysError::new("dup", e))?;
         let waiting = Waiting { pidfd: child.pidfd, control, notes, parent: Parent::Us };
-        Ok((waiting, Handed { pidfd, hold }))
+        Ok((waiting, Handed { pidfd, cgroup }))
     }
 
     /// Ends it unused, and says what of it would not go.
     pub fn discard(self) -> Vec<String> {
-        Handed { pidfd: self.child.pidfd, hold: self.hold }.finish()
+        Handed { pidfd: self.child.pidfd, cgroup: self.cgroup }.finish()
     }
 }
 
 impl Handed {
-    /// Ends what still runs, takes the sandbox down and says what of it would not go.
-    pub fn finish(self) -> Vec<String> {
+    /// Ends what still runs, takes the sandbox down and says what of it would not go. Its mounts go with
+    /// its last process: nobody else is in its mount namespace, nor holds it open.
+    pub fn finish(mut self) -> Vec<String> {
         let stays = end(&self.pidfd).err();
-        let mut left = self.hold.finish();
+        let mut left = self.cgroup.remove();
         left.extend(stays.map(|errno| format!("the sandbox's first process: {errno}")));
         left
-    }
-
-    pub(super) fn into_hold(self) -> Hold {
-        self.hold
     }
 }
 
@@ -196,11 +284,17 @@ fn await_ready(control: &Channel) -> Result<Facts, StartError> {
     }
 }
 
-/// Ends a process of ours and takes it away. One that is dead already is as good.
+/// Ends a process of ours and takes it away. One that is dead already is as good. With a sandbox's first
+/// process the kernel ends all others in it, and tells of its end only then.
 fn end(pidfd: &OwnedFd) -> rustix::io::Result<()> {
     match pidfd_send_signal(pidfd, Signal::KILL) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => {}
         Err(errno) => return Err(errno),
+    }
+    let patience = Timespec::try_from(DYING).ok();
+    let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
+    if let Ok(0) = poll(&mut fds, patience.as_ref()) {
+        return Err(rustix::io::Errno::TIMEDOUT);
     }
     match waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED) {
         // Taken away before.
@@ -215,14 +309,11 @@ fn open_null() -> Result<OwnedFd, SysError> {
 }
 
 /// What the process is born with. The cgroup namespace it makes itself, later: it shows the group that
-/// it is made in as the root.
+/// it is made in as the root. The network namespace is among them only in a user namespace, see [`supply`].
 fn namespaces(identity: &Identity) -> i32 {
-    let user = if identity.has_user_namespace() { libc::CLONE_NEWUSER } else { 0 };
-    user | libc::CLONE_NEWNS
-        | libc::CLONE_NEWPID
-        | libc::CLONE_NEWNET
-        | libc::CLONE_NEWIPC
-        | libc::CLONE_NEWUTS
+    let own =
+        if identity.has_user_namespace() { libc::CLONE_NEWUSER | libc::CLONE_NEWNET } else { 0 };
+    own | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS
 }
 
 fn check_single_thread() -> Result<(), ConfineError> {
@@ -259,10 +350,10 @@ pub(crate) fn check_owners(plan: &Plan) -> Result<(), ConfineError> {
     if paths.is_empty() { Ok(()) } else { Err(ConfineError::Strangers { paths }) }
 }
 
-fn make_cgroup(plan: &Plan, run_id: &str) -> Result<Cgroup, ConfineError> {
+fn make_cgroup(found: &Survey, plan: &Plan, run_id: &str) -> Result<Cgroup, ConfineError> {
     let given_up = |c: &Controller| plan.relaxed.iter().any(|r| r.guarantee == c.guarantee());
     let wanted: Vec<_> = Controller::ALL.into_iter().filter(|c| !given_up(c)).collect();
-    Cgroup::make(run_id, &plan.limits, &wanted).map_err(|error| match error {
+    Cgroup::make(found, run_id, &plan.limits, &wanted).map_err(|error| match error {
         CgroupError::Lacking { guarantee, lack } => ConfineError::Limit { guarantee, lack },
         CgroupError::Sys(error) => ConfineError::Sys(error),
     })

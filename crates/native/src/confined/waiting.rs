@@ -65,18 +65,19 @@ impl Waiting {
 
     /// Starts the command of the plan, whose profile must be that of the sandbox.
     pub fn go(self, plan: &Plan, run_id: &str, stdin: StdinKind) -> Result<Running, StartError> {
-        check_supported(plan)?;
+        let ordered = Ordered::give(&self.control, plan, run_id, stdin).map_err(|e| match e {
+            StartError::Confine(ConfineError::Sys(e)) if is_gone(&e) => ConfineError::Died.into(),
+            other => other,
+        })?;
+        self.run(ordered, plan)
+    }
+
+    /// Waits until the order that was given is carried out.
+    pub(super) fn run(self, ordered: Ordered, plan: &Plan) -> Result<Running, StartError> {
         let Self { pidfd, control, notes: Notes { pid, facts, in_force, oom }, parent } = self;
-        let order = Order::of(plan, run_id)?.encode()?;
-        let (ours, theirs) = Streams::new(stdin).map_err(ConfineError::Sys)?;
-        match control.send(&order, &theirs.descriptors()) {
-            Err(e) if is_gone(&e) => return Err(ConfineError::Died.into()),
-            answer => answer.map_err(ConfineError::Sys)?,
-        }
-        // Held open here, the command's own ends would never end.
-        drop(theirs);
         await_started(plan, &control)?;
         let (receipt, effective) = holdings::of(plan, &facts, &in_force);
+        let Ordered { ours } = ordered;
         let process = Process {
             pid: Pid::from_raw(pid).unwrap_or(Pid::INIT),
             pidfd,
@@ -89,7 +90,28 @@ impl Waiting {
     }
 }
 
-fn is_gone(error: &SysError) -> bool {
+/// An order that is on its way.
+pub(super) struct Ordered {
+    ours: Streams,
+}
+
+impl Ordered {
+    pub(super) fn give(
+        control: &Channel,
+        plan: &Plan,
+        run_id: &str,
+        stdin: StdinKind,
+    ) -> Result<Self, StartError> {
+        check_supported(plan)?;
+        let order = Order::of(plan, run_id)?.encode()?;
+        let (ours, theirs) = Streams::new(stdin).map_err(ConfineError::Sys)?;
+        // Held open here, the command's own ends would never end: they go with `theirs`.
+        control.send(&order, &theirs.descriptors()).map_err(ConfineError::Sys)?;
+        Ok(Self { ours })
+    }
+}
+
+pub(super) fn is_gone(error: &SysError) -> bool {
     matches!(error.source.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 

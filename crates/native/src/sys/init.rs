@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::ptr;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
@@ -126,6 +126,37 @@ pub(crate) fn wait_for_signal(signals: &[i32]) -> Result<Arrived, SysError> {
     }
 }
 
+/// For a pid namespace's first process: ends every other process in the namespace and takes them all away.
+/// Whoever has lost its parent here is our child, so that without a child we are alone.
+pub(crate) fn end_all_others() -> Result<(), SysError> {
+    loop {
+        // SAFETY: no status is asked for; WNOHANG never blocks.
+        match unsafe { libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) } {
+            0 => {}
+            -1 if io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD) => return Ok(()),
+            -1 => return Err(SysError::new("waitpid", io::Error::last_os_error())),
+            _ => continue,
+        }
+        // Nobody can slip through by being born meanwhile: a process that has such a signal pending makes
+        // no other.
+        // SAFETY: in a pid namespace of our own the number means all but ourselves.
+        if unsafe { libc::kill(-1, libc::SIGKILL) } != 0 {
+            let error = io::Error::last_os_error();
+            // All of them are dead and only wait to be taken away.
+            if error.raw_os_error() != Some(libc::ESRCH) {
+                return Err(SysError::new("kill", error));
+            }
+        }
+        // SAFETY: as above; blocks until one of them is dead, which all are about to be.
+        if unsafe { libc::waitpid(-1, ptr::null_mut(), 0) } == -1 {
+            let error = io::Error::last_os_error();
+            if !matches!(error.raw_os_error(), Some(libc::ECHILD | libc::EINTR)) {
+                return Err(SysError::new("waitpid", error));
+            }
+        }
+    }
+}
+
 /// A program with its arguments and environment, laid out as the kernel wants them.
 #[derive(Debug)]
 pub(crate) struct Image {
@@ -139,9 +170,9 @@ impl Image {
     }
 }
 
-/// Starts `file` as the leader of a session of its own, with every signal as at birth. The error is
-/// that of the `execve`.
-pub(crate) fn spawn(file: &CStr, image: &Image) -> Result<i32, io::Error> {
+/// Starts `file` as the leader of a session of its own, with these as its standard streams and every signal
+/// as at birth. The error is that of the `execve`.
+pub(crate) fn spawn(file: &CStr, image: &Image, streams: &[OwnedFd; 3]) -> Result<i32, io::Error> {
     let pointers = |strings: &[std::ffi::CString]| -> Vec<*mut libc::c_char> {
         strings.iter().map(|s| s.as_ptr().cast_mut()).chain([ptr::null_mut()]).collect()
     };
@@ -152,11 +183,13 @@ pub(crate) fn spawn(file: &CStr, image: &Image) -> Result<i32, io::Error> {
         0 => Ok(()),
         errno => Err(io::Error::from_raw_os_error(errno)),
     };
-    // SAFETY: the attributes are initialised before use and destroyed after; the arrays end in null and
-    // point into strings that outlive the call; posix_spawn only reads them.
+    // SAFETY: attributes and actions are initialised before use and destroyed after; the arrays end in null
+    // and point into strings that outlive the call; posix_spawn only reads them.
     unsafe {
         let mut attributes: libc::posix_spawnattr_t = std::mem::zeroed();
         check(libc::posix_spawnattr_init(&mut attributes))?;
+        let mut actions: libc::posix_spawn_file_actions_t = std::mem::zeroed();
+        check(libc::posix_spawn_file_actions_init(&mut actions))?;
         let flags = libc::POSIX_SPAWN_SETSIGDEF
             | libc::POSIX_SPAWN_SETSIGMASK
             | i32::from(libc::POSIX_SPAWN_SETSID);
@@ -166,15 +199,22 @@ pub(crate) fn spawn(file: &CStr, image: &Image) -> Result<i32, io::Error> {
             .and_then(|()| check(libc::posix_spawnattr_setsigdefault(&mut attributes, &all)))
             .and_then(|()| check(libc::posix_spawnattr_setsigmask(&mut attributes, &none)))
             .and_then(|()| {
+                (0..).zip(streams).try_for_each(|(number, stream)| {
+                    let from = stream.as_raw_fd();
+                    check(libc::posix_spawn_file_actions_adddup2(&mut actions, from, number))
+                })
+            })
+            .and_then(|()| {
                 check(libc::posix_spawn(
                     &mut pid,
                     file.as_ptr(),
-                    ptr::null(),
+                    &actions,
                     &attributes,
                     argv.as_ptr(),
                     env.as_ptr(),
                 ))
             });
+        libc::posix_spawn_file_actions_destroy(&mut actions);
         libc::posix_spawnattr_destroy(&mut attributes);
         answer.map(|()| pid)
     }

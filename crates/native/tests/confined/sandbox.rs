@@ -13,7 +13,7 @@ use cofferdam_core::mount::{HostKind, HostPath, Identity};
 use cofferdam_core::plan::{PLAN_VERSION, Plan, Relaxed, Root, WORKSPACE, WorkspacePlan};
 use cofferdam_core::quantity::{ByteSize, Cpus, Span};
 use cofferdam_core::spec::{Limits, Mode, Network, Seccomp, Terminal};
-use cofferdam_native::confined::{Confined, Confinement, start};
+use cofferdam_native::confined::{Confinement, Handed, Running, start};
 use cofferdam_native::process::{StartError, StdinKind};
 use cofferdam_native::signals::Signals;
 use cofferdam_native::supervise::{Ended, Notice, Passage, Patience, StreamName, Watch, supervise};
@@ -74,19 +74,19 @@ impl Sandbox {
         self.top.path()
     }
 
-    pub(crate) fn start(&self, stdin: StdinKind) -> Result<Confined, StartError> {
+    pub(crate) fn start(&self, stdin: StdinKind) -> Result<(Running, Handed), StartError> {
         let state = self.state();
         start(&Confinement { plan: &self.plan, run_id: &self.run, state: &state, stdin })
     }
 
     pub(crate) fn try_run(&self) -> Result<Done, StartError> {
         let signals = Signals::take().expect("signals");
-        let Confined { process, hold, receipt, .. } = self.start(StdinKind::Empty)?;
+        let (Running { process, receipt, .. }, handed) = self.start(StdinKind::Empty)?;
         let mut kept = Kept::default();
         let passage = Passage { stdout: None, stderr: None, stdin: None };
         let patience = Patience { wall: self.wall, idle: None, grace: self.grace };
         let ended = supervise(process, passage, patience, &signals, &mut kept).expect("supervised");
-        let left = hold.finish();
+        let left = handed.finish();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr) = (text(&kept.stdout), text(&kept.stderr));
         Ok(Done { ended, stdout, stderr, receipt, left })

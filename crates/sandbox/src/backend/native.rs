@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
-use cofferdam_native::confined::{Confined, Confinement, Hold, Running, start};
+use cofferdam_native::confined::{Confinement, Handed, Running, start};
 use cofferdam_native::process::{StartError, StdinKind, is_null_device};
 use cofferdam_native::supervise::{Cause, Ended, supervise};
 use rustix::fs::{fstat, fstatfs};
@@ -62,7 +62,7 @@ fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
 /// Who keeps the sandbox while the command runs.
 #[derive(Debug)]
 pub(crate) enum Keeper<'a> {
-    Us(Hold),
+    Us(Handed),
     Launcher(Lease<'a>),
 }
 
@@ -76,7 +76,7 @@ pub(crate) enum Maker {
 impl Keeper<'_> {
     pub(crate) fn finish(self) -> (Vec<String>, Maker) {
         let lease = match self {
-            Self::Us(hold) => return (hold.finish(), Maker::Alive),
+            Self::Us(handed) => return (handed.finish(), Maker::Alive),
             Self::Launcher(lease) => lease,
         };
         let name = lease.name().to_owned();
@@ -94,8 +94,8 @@ pub(crate) fn sandbox<'a>(
 ) -> Result<(Running, Keeper<'a>), StartError> {
     match starter {
         Starter::Here => {
-            let Confined { process, hold, receipt, effective } = start(confinement)?;
-            Ok((Running { process, receipt, effective }, Keeper::Us(hold)))
+            let (running, handed) = start(confinement)?;
+            Ok((running, Keeper::Us(handed)))
         }
         Starter::Launcher(launcher) => {
             let (running, lease) = launcher.start(confinement)?;

@@ -1,0 +1,110 @@
+//! What a new process is given while it is already at work.
+//!
+//! Some of what a sandbox needs takes the kernel long to make and does not depend on the new process: its
+//! parent makes it meanwhile, on another processor, and hands it over as descriptors. First the [`Ground`]
+//! that the workspace stands on, then the [`Bounds`] that hold what will run. The process waits for each
+//! where it needs it; without them it does not go on.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use crate::channel::{self, Channel, Message};
+use crate::sys::SysError;
+
+/// The directories of a staged workspace are there.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    /// The user namespace whose map the workspace's mounts are given.
+    pub(crate) owners: Option<OwnedFd>,
+}
+
+/// Where a process is to be.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    /// The network namespace to enter, for a process that was not born into one of its own.
+    pub(crate) network: Option<OwnedFd>,
+    /// Files of control groups to write itself into.
+    pub(crate) tasks: Vec<OwnedFd>,
+}
+
+const GROUND: u8 = b'g';
+const BOUNDS: u8 = b'b';
+
+pub(crate) fn send_ground(to: &Channel, owners: Option<BorrowedFd<'_>>) -> Result<(), SysError> {
+    to.send(&[GROUND], owners.as_slice())
+}
+
+pub(crate) fn send_bounds(
+    to: &Channel,
+    network: Option<BorrowedFd<'_>>,
+    tasks: &[OwnedFd],
+) -> Result<(), SysError> {
+    let all: Vec<_> = network.into_iter().chain(tasks.iter().map(|file| file.as_fd())).collect();
+    to.send(&[BOUNDS, u8::from(network.is_some())], &all)
+}
+
+impl Ground {
+    pub(crate) fn receive(from: BorrowedFd<'_>) -> Result<Self, SysError> {
+        let Message { bytes, descriptors } = receive(from)?;
+        match (bytes.as_slice(), descriptors.len()) {
+            (&[GROUND], 0 | 1) => Ok(Self { owners: descriptors.into_iter().next() }),
+            _ => Err(garbled()),
+        }
+    }
+}
+
+impl Bounds {
+    pub(crate) fn receive(from: BorrowedFd<'_>) -> Result<Self, SysError> {
+        let Message { bytes, descriptors } = receive(from)?;
+        let mut descriptors = descriptors.into_iter();
+        let network = match bytes.as_slice() {
+            &[BOUNDS, 0] => None,
+            &[BOUNDS, 1] => Some(descriptors.next().ok_or_else(garbled)?),
+            _ => return Err(garbled()),
+        };
+        Ok(Self { network, tasks: descriptors.collect() })
+    }
+}
+
+fn receive(from: BorrowedFd<'_>) -> Result<Message, SysError> {
+    let message = channel::receive(from).map_err(|e| SysError::on("recvmsg", "supply", e))?;
+    // Whoever made us could not make the rest, and is gone or knows why.
+    message.ok_or_else(|| {
+        SysError::on("recvmsg", "supply", io::Error::from(io::ErrorKind::BrokenPipe))
+    })
+}
+
+fn garbled() -> SysError {
+    SysError::on("recvmsg", "supply", rustix::io::Errno::BADMSG)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    fn null() -> OwnedFd {
+        File::open("/dev/null").unwrap().into()
+    }
+
+    #[test]
+    fn each_arrives_as_itself_and_not_as_the_other() {
+        let (parent, child) = Channel::pair().unwrap();
+        let (network, tasks) = (null(), [null(), null(), null()]);
+        send_ground(&parent, None).unwrap();
+        send_ground(&parent, Some(network.as_fd())).unwrap();
+        send_bounds(&parent, Some(network.as_fd()), &tasks).unwrap();
+        send_bounds(&parent, None, &[]).unwrap();
+        assert!(Ground::receive(child.as_fd()).unwrap().owners.is_none());
+        assert!(Ground::receive(child.as_fd()).unwrap().owners.is_some());
+        let bounds = Bounds::receive(child.as_fd()).unwrap();
+        assert!(bounds.network.is_some() && bounds.tasks.len() == 3);
+        let bounds = Bounds::receive(child.as_fd()).unwrap();
+        assert!(bounds.network.is_none() && bounds.tasks.is_empty());
+        send_ground(&parent, None).unwrap();
+        assert!(Bounds::receive(child.as_fd()).is_err());
+        drop(parent);
+        assert!(Ground::receive(child.as_fd()).is_err());
+    }
+}
