@@ -9,8 +9,8 @@ mod place;
 mod v1;
 mod v2;
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use cofferdam_core::spec::Limits;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
+use crate::kernel_text;
 use crate::sys::SysError;
 pub(crate) use place::{Survey, survey};
 
@@ -105,7 +106,7 @@ pub(crate) struct OomCount {
 impl OomCount {
     /// `oom_kill N` stands in both versions, in different files. Unreadable means none was counted.
     pub(crate) fn any(&self) -> bool {
-        let text = fs::read_to_string(&self.file).unwrap_or_default();
+        let text = kernel_text::read(&self.file).unwrap_or_default();
         oom_kills(&text) > 0
     }
 }
@@ -194,15 +195,17 @@ impl Cgroup {
         settings: &[Setting],
         dialect: &str,
     ) -> Result<(), SysError> {
-        apply(dir, settings)?;
+        let mut files = Vec::with_capacity(settings.len());
         for setting in settings {
-            if setting.need == Need::Must || dir.join(setting.file).exists() {
-                self.in_force.push(InForce {
-                    controller,
-                    mechanism: format!("{dialect} {}", setting.file),
-                    value: read_back(dir, setting)?,
-                });
-            }
+            files.extend(apply(dir, setting)?.map(|file| (file, setting)));
+        }
+        // All of them are set: one may have changed another.
+        for (file, setting) in files {
+            self.in_force.push(InForce {
+                controller,
+                mechanism: format!("{dialect} {}", setting.file),
+                value: read_back(&file, dir, setting)?,
+            });
         }
         Ok(())
     }
@@ -266,30 +269,32 @@ fn remove(dir: &Path, deadline: Instant) -> Result<(), String> {
     }
 }
 
-fn apply(dir: &Path, settings: &[Setting]) -> Result<(), SysError> {
-    for setting in settings {
-        let file = dir.join(setting.file);
-        if setting.need == Need::WhereThere && !file.exists() {
-            continue;
+/// Sets a limit. The file is left open to be read back.
+fn apply(dir: &Path, setting: &Setting) -> Result<Option<File>, SysError> {
+    let path = dir.join(setting.file);
+    let mut file = match File::options().read(true).write(true).open(&path) {
+        Ok(file) => file,
+        Err(e) if setting.need == Need::WhereThere && e.kind() == io::ErrorKind::NotFound => {
+            return Ok(None);
         }
-        fs::write(&file, &setting.value).map_err(|e| {
-            SysError::on("write", format!("{}={}", file.display(), setting.value), e)
-        })?;
-    }
-    Ok(())
+        Err(e) => return Err(SysError::on("open", path.display(), e)),
+    };
+    file.write_all(setting.value.as_bytes())
+        .map_err(|e| SysError::on("write", format!("{}={}", path.display(), setting.value), e))?;
+    Ok(Some(file))
 }
 
 /// Reads a limit back. One that is not what was asked for, though the kernel may round it down, is no
 /// limit.
-fn read_back(dir: &Path, setting: &Setting) -> Result<String, SysError> {
-    let file = dir.join(setting.file);
-    let text = fs::read_to_string(&file).map_err(|e| SysError::on("read", file.display(), e))?;
+fn read_back(file: &File, dir: &Path, setting: &Setting) -> Result<String, SysError> {
+    let path = dir.join(setting.file);
+    let text = kernel_text::again(file).map_err(|e| SysError::on("read", path.display(), e))?;
     let text = text.trim().to_owned();
     let number = |s: &str| s.split(' ').next().and_then(|n| n.parse::<u64>().ok());
     match (number(&text), number(&setting.value)) {
         (Some(is), Some(asked)) if is <= asked => Ok(text),
         _ => {
-            let wrong = format!("{}: {} instead of {}", file.display(), text, setting.value);
+            let wrong = format!("{}: {} instead of {}", path.display(), text, setting.value);
             Err(SysError::on("read back", wrong, rustix::io::Errno::RANGE))
         }
     }
@@ -312,7 +317,8 @@ mod tests {
         let setting = Setting { file: "pids.max", value: "100".into(), need: Need::Must };
         for (text, good) in [("100\n", true), ("96\n", true), ("max\n", false), ("200\n", false)] {
             fs::write(dir.path().join("pids.max"), text).unwrap();
-            assert_eq!(read_back(dir.path(), &setting).is_ok(), good, "{text}");
+            let file = File::open(dir.path().join("pids.max")).unwrap();
+            assert_eq!(read_back(&file, dir.path(), &setting).is_ok(), good, "{text}");
         }
     }
 }

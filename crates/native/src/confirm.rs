@@ -11,6 +11,7 @@ use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::io::Errno;
 
 use crate::blocked::Hidden;
+use crate::kernel_text;
 use crate::landlock::Abi;
 use crate::recipe::Kit;
 use crate::report::Facts;
@@ -22,7 +23,7 @@ pub(crate) fn look(
     hidden: &Hidden,
 ) -> Result<Facts, SysError> {
     let Kit { plan, identity, .. } = *kit;
-    let text = fs::read_to_string("/proc/self/status")
+    let text = kernel_text::read("/proc/self/status")
         .map_err(|e| SysError::on("read", "/proc/self/status", e))?;
     let status = Status(&text);
     status.expect_ids("Uid", identity.uid)?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::kernel_text;
 use crate::sys::{self, SysError};
 
 /// Processes that were our children before a command was started: they are none of its own.
@@ -126,7 +127,7 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
 /// A field of `/proc/PID/stat`, counted from the state, which is 0: the name before it may hold
 /// spaces and brackets.
 fn stat_field(pid: u32, index: usize) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = kernel_text::read(format!("/proc/{pid}/stat")).ok()?;
     let after_name = stat.rsplit_once(')')?.1;
     after_name.split_ascii_whitespace().nth(index).map(str::to_owned)
 }

@@ -29,6 +29,7 @@ pub mod connect;
 pub mod descendants;
 mod identity;
 mod init;
+mod kernel_text;
 pub mod landlock;
 mod order;
 pub mod probe;

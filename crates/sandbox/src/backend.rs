@@ -9,6 +9,7 @@ use std::path::Path;
 use cofferdam_core::backend::{Backend, BackendChoice};
 use cofferdam_core::caps::Caps;
 use cofferdam_core::outcome::Outcome;
+use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Cleanup, Holding};
 use cofferdam_core::record::Usage;
 use cofferdam_native::signals::Signals;
@@ -60,6 +61,34 @@ pub(crate) struct Finish {
     pub(crate) outcome: Outcome,
     pub(crate) usage: Option<Usage>,
     pub(crate) cleanup: Cleanup,
+}
+
+/// A run that has begun: its sandbox is in the making, where it has one.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    Local,
+    Native(native::Begun),
+}
+
+/// Begins to carry a plan out. Nothing of the command runs before [`Begun::run`].
+pub(crate) fn begin(plan: &Plan, stage: &Stage<'_>) -> Begun {
+    match plan.backend {
+        Backend::Local => Begun::Local,
+        Backend::Native => Begun::Native(native::begin(plan, stage)),
+        Backend::Docker | Backend::Podman => {
+            unreachable!("a backend that is not usable is never selected")
+        }
+    }
+}
+
+impl Begun {
+    /// Runs the command to its end.
+    pub(crate) fn run(self, plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -> Finish {
+        match self {
+            Self::Local => local::run(plan, stage, observer),
+            Self::Native(begun) => native::run(begun, plan, stage, observer),
+        }
+    }
 }
 
 /// Who is told when the sandbox stands, and what happens in it.

@@ -58,11 +58,9 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
         let Some(mark) = claim(&store, run)? else { continue };
         let mut record = match store.record(run) {
             Ok(record) => record,
-            // Its owner is between the mark and the record.
-            Err(_) if !is_stale(run) => continue,
-            // Its owner died there: nothing was started.
+            // Its owner died before the record, or is between making the mark and locking it.
             Err(StateError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
-                store.retire(run)?;
+                done.extend(unrecorded(state, &store, run, actor)?);
                 continue;
             }
             // One bad record must not keep everything else from running.
@@ -76,10 +74,6 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
         let workspace = record.workspace.clone();
         let mut scribe = Scribe::new(state, run, workspace, actor.to_owned(), redactor);
         let (removed, mut left) = clean(run, record.backend);
-        let orphan = |name: &String| EventKind::OrphanRemoved {
-            kind: name.split(' ').next().unwrap_or_default().to_owned(),
-            name: name.clone(),
-        };
         let mut events: Vec<EventKind> = removed.iter().map(orphan).collect();
         let was_closed = record.cleanup.is_some();
         let mut unsealed = None;
@@ -125,6 +119,40 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
     Ok(done)
 }
 
+fn orphan(name: &String) -> EventKind {
+    let kind = name.split(' ').next().unwrap_or_default().to_owned();
+    EventKind::OrphanRemoved { kind, name: name.clone() }
+}
+
+/// Cleans up after an owner that died between the mark and the record. A sandbox may have been begun, but
+/// no command was run in it, so that there is nothing to tell but what was removed.
+fn unrecorded(
+    state: &StateDir,
+    store: &Store,
+    run: RunId,
+    actor: &str,
+) -> Result<Option<Reconciled>, StateError> {
+    let backend = match store.mark(run) {
+        Some(mark) => mark.backend,
+        None if is_stale(run) => None,
+        None => return Ok(None),
+    };
+    let (removed, left) = clean(run, backend);
+    let lines: Vec<_> = removed
+        .iter()
+        .map(|name| {
+            let (ts, actor, kind) = (clock::now(), actor.to_owned(), orphan(name));
+            as_map(&Event { ts, run: Some(run), workspace: None, actor, kind })
+        })
+        .collect();
+    Journal::new(state).append(&lines)?;
+    if left.is_empty() {
+        store.discard(run)?;
+    }
+    let found = !removed.is_empty() || !left.is_empty();
+    Ok(found.then_some(Reconciled { whose: Whose::Run(run), removed, left }))
+}
+
 /// Removes what launchers left that died: prepared sandboxes, and the groups of those in use. The
 /// kernel ended their processes with them.
 fn launchers(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
@@ -152,9 +180,12 @@ fn claim(store: &Store, run: RunId) -> Result<Option<File>, StateError> {
         if let Some(claim) = store.claim(run)? {
             return Ok(Some(claim));
         }
-        let gone = store
-            .record(run)
-            .is_ok_and(|record| record.outcome.is_none() && !is_running(&record.owner));
+        let owner = match store.record(run) {
+            Ok(record) if record.outcome.is_some() => return Ok(None),
+            Ok(record) => Some(record.owner),
+            Err(_) => store.mark(run).map(|mark| mark.owner),
+        };
+        let gone = owner.is_some_and(|owner| !is_running(&owner));
         if !gone || Instant::now() >= deadline {
             return Ok(None);
         }

@@ -8,7 +8,7 @@ mod watcher;
 
 use std::path::Path;
 
-use cofferdam_core::backend::{Backend, Selection, select};
+use cofferdam_core::backend::{Selection, select};
 use cofferdam_core::env::Secret;
 use cofferdam_core::event::{EventKind, Status};
 use cofferdam_core::id::RunId;
@@ -16,7 +16,7 @@ use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::plan::{Plan, plan};
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt, Held, Holding};
-use cofferdam_core::record::{Output, RECORD_VERSION, Record};
+use cofferdam_core::record::{Output, Owner, RECORD_VERSION, Record};
 use cofferdam_core::redact::Redactor;
 use cofferdam_core::refusal::Refusal;
 use cofferdam_native::signals::Signals;
@@ -24,7 +24,7 @@ use cofferdam_native::signals::Signals;
 use crate::backend::{self, Finish, Stage, Starter, Streams};
 use crate::clock;
 use crate::request::Request;
-use crate::runs::{Scribe, Store, current_owner};
+use crate::runs::{Mark, Scribe, Store, current_owner};
 use crate::state::{StateDir, StateError};
 use sealing::{Again, Sealing, base, seal_run};
 use watcher::{Seen, Watcher};
@@ -86,8 +86,9 @@ pub fn reject(
     let redactor = Redactor::new(attempt.secrets);
     let mut scribe = Scribe::new(state, run, attempt.workspace.clone(), actor.to_owned(), redactor);
     let store = Store::new(state);
-    let _alive = store.create(run)?;
-    let mut record = blank(run, attempt.command, attempt.workspace, actor);
+    let mark = Mark { owner: current_owner(), backend: None };
+    let _alive = store.create(run, &mark)?;
+    let mut record = blank(run, attempt.command, attempt.workspace, actor, mark.owner);
     record.outcome = Some(Outcome::ended(OutcomeClass::Refused, None, refusal.to_string()));
     record.finished_at = Some(clock::now());
     record.cleanup = Some(Cleanup::terminated());
@@ -127,9 +128,16 @@ pub fn perform_by(
     let store = Store::new(state);
     let workspace = &plan.workspace.source.real;
     let mut scribe = Scribe::new(state, run, workspace.clone(), actor.to_owned(), redactor(plan));
-    let alive = store.create(run)?;
+    let mark = Mark { owner: current_owner(), backend: Some(plan.backend) };
+    let alive = store.create(run, &mark)?;
     let base = base(&alive, state.root())?;
-    let mut record = blank(run, &plan.command, workspace, actor);
+
+    let id = run.to_string();
+    let dir = store.dir(run);
+    let stage = Stage { run: &id, dir: &dir, streams, signals: &signals, starter };
+    // A sandbox takes its time: it is begun first, and what was decided is written down meanwhile.
+    let begun = backend::begin(plan, &stage);
+    let mut record = blank(run, &plan.command, workspace, actor, mark.owner);
     record.started_at = started_at;
     record.backend = Some(plan.backend);
     record.plan = Some(plan.clone());
@@ -138,18 +146,9 @@ pub fn perform_by(
     // Whole or not at all: others look at it while we run.
     scribe.record(&record)?;
     scribe.events(decisions(selection, plan))?;
-
-    let id = run.to_string();
-    let dir = store.dir(run);
-    let stage = Stage { run: &id, dir: &dir, streams, signals: &signals, starter };
-    let mut watcher = Watcher::open(&mut scribe, plan, &dir)?;
-    let finish = match plan.backend {
-        Backend::Local => backend::local::run(plan, &stage, &mut watcher),
-        Backend::Native => backend::native::run(plan, &stage, &mut watcher),
-        Backend::Docker | Backend::Podman => {
-            unreachable!("a backend that is not usable is never selected")
-        }
-    };
+    let mut watcher = Watcher::new(&mut scribe, plan, &dir);
+    // Nothing is run that does not stand in a record.
+    let finish = begun.run(plan, &stage, &mut watcher);
     let seen = watcher.finish()?;
     // Where something of it may still run, sealing is for whoever sees it gone.
     let is_gone = finish.cleanup.receipt == CleanupReceipt::Terminated;
@@ -263,7 +262,7 @@ fn relaxed(plan: &Plan) -> impl Iterator<Item = Holding> + '_ {
     })
 }
 
-fn blank(run: RunId, command: &[Arg], workspace: &ExactPath, actor: &str) -> Record {
+fn blank(run: RunId, command: &[Arg], workspace: &ExactPath, actor: &str, owner: Owner) -> Record {
     Record {
         version: RECORD_VERSION,
         run,
@@ -281,7 +280,7 @@ fn blank(run: RunId, command: &[Arg], workspace: &ExactPath, actor: &str) -> Rec
         started_at: clock::now(),
         finished_at: None,
         cleanup: None,
-        owner: current_owner(),
+        owner,
         anchor: None,
     }
 }

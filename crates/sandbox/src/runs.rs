@@ -13,5 +13,5 @@ pub use output::KeptOutput;
 pub use store::{FindError, Store};
 
 pub(crate) use output::OutputKeeper;
-pub(crate) use owner::{current_owner, is_running};
+pub(crate) use owner::{Mark, current_owner, is_running};
 pub(crate) use scribe::Scribe;

@@ -94,7 +94,11 @@ impl<'a> Driver<'a> {
     }
 
     pub(crate) fn stdout_of(&self, record: &Value) -> String {
-        fs::read_to_string(self.run_dir(record).join("stdout")).unwrap()
+        match fs::read_to_string(self.run_dir(record).join("stdout")) {
+            // A run that printed nothing has no such file.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            text => text.unwrap(),
+        }
     }
 
     /// Prepared sandboxes by name, with the inode of what will be the run's changes. All of them stand.

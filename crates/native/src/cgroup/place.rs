@@ -8,6 +8,7 @@ use rustix::fs::{Access, access, statfs};
 
 use super::Controller;
 use crate::identity::effective_uid;
+use crate::kernel_text;
 
 const MOUNT: &str = "/sys/fs/cgroup";
 const V1_MAGIC: u64 = 0x0027_e0eb;
@@ -53,7 +54,7 @@ impl Survey {
 /// Looks for a place. A few reads of small files: this is on the way of every start.
 pub(crate) fn survey() -> Survey {
     for mount in [MOUNT.to_owned(), format!("{MOUNT}/unified")] {
-        let controllers = fs::read_to_string(format!("{mount}/cgroup.controllers"));
+        let controllers = kernel_text::read(format!("{mount}/cgroup.controllers"));
         let Ok(controllers) = controllers else { continue };
         // In a hybrid layout the unified hierarchy may have nothing to offer.
         if magic(&mount) == Some(V2_MAGIC) && controllers.contains("memory") {

@@ -18,7 +18,7 @@ use crate::sys::mount::Depth;
 pub(crate) const HOSTNAME: &str = "sandbox";
 
 /// Public settings of the system that are shown as the host has them, where it has them. A link is
-/// shown as the same link, a small file as a copy, which is cheaper than a mount; a directory is bound.
+/// shown as the same link, a small file as a copy, which is cheaper than a mount; the rest is bound.
 const SHOWN: [(&str, &str); 12] = [
     ("ld.so.cache", "the dynamic linker finds libraries by it"),
     ("ld.so.conf", "linkers of other toolchains read it"),
@@ -38,8 +38,8 @@ const SHOWN: [(&str, &str); 12] = [
 /// machine, and does not start without it.
 const JAVA: &str = "/usr/lib/jvm";
 
-/// A larger file is bound.
-const COPIED: u64 = 256 << 10;
+/// A larger file is bound: what does not fit into a page takes longer to copy than to mount.
+const COPIED: u64 = 4 << 10;
 
 /// Files of `SHOWN` directories that are not public.
 const PRIVATE: [&str; 2] = ["etc/pki/tls/private", "etc/pki/nssdb"];

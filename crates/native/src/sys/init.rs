@@ -8,6 +8,7 @@ use std::ptr;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::{SysError, signal_set};
+use crate::kernel_text;
 
 /// Leaves exactly four descriptors open: `streams` as the standard ones, and `kept`, which must be one
 /// that no program inherits. Whatever else this process owned must be dropped or forgotten before.
@@ -69,7 +70,7 @@ pub(crate) fn loopback_up() -> Result<(), SysError> {
 /// caller's, and the first can be read by everybody who sees the process.
 pub(crate) fn forget_arguments(shown_as: &str) -> Result<(), SysError> {
     let fail = |e| SysError::on("read", "/proc/self/stat", e);
-    let stat = std::fs::read_to_string("/proc/self/stat").map_err(fail)?;
+    let stat = kernel_text::read("/proc/self/stat").map_err(fail)?;
     let Some([args, env]) = argument_areas(&stat) else {
         return Err(fail(io::ErrorKind::InvalidData.into()));
     };

@@ -3,9 +3,9 @@
 use std::os::fd::BorrowedFd;
 
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
-use cofferdam_core::plan::Plan;
+use cofferdam_core::plan::{Plan, Profile};
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
-use cofferdam_native::confined::{Confinement, Handed, Running, start};
+use cofferdam_native::confined::{self, Confinement, Handed, Preparation, Running, start};
 use cofferdam_native::process::{StartError, StdinKind, is_null_device};
 use cofferdam_native::supervise::{Cause, Ended, supervise};
 use rustix::fs::{fstat, fstatfs};
@@ -14,10 +14,40 @@ use super::local::{not_started, outcome, passage, patience};
 use super::{Finish, Observer, Stage, Standing, Starter};
 use crate::launcher::{Lease, Lost};
 
-pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -> Finish {
+/// A sandbox that we make ourselves is begun; a launcher is asked when the command is to start.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    Ours(Result<confined::Begun, StartError>),
+    Launchers,
+}
+
+pub(super) fn begin(plan: &Plan, stage: &Stage<'_>) -> Begun {
+    match stage.starter {
+        Starter::Here => {
+            let profile = Profile::of(plan);
+            let asked = Preparation { profile: &profile, name: stage.run, state: stage.dir };
+            Begun::Ours(confined::begin(&asked))
+        }
+        Starter::Launcher(_) => Begun::Launchers,
+    }
+}
+
+pub(super) fn run(
+    begun: Begun,
+    plan: &Plan,
+    stage: &Stage<'_>,
+    observer: &mut dyn Observer,
+) -> Finish {
     let stdin = stdin_kind(stage.streams.stdin);
-    let confinement = Confinement { plan, run_id: stage.run, state: stage.dir, stdin };
-    let started = sandbox(stage.starter, &confinement);
+    let started = match begun {
+        Begun::Ours(begun) => begun
+            .and_then(|begun| begun.go(plan, stage.run, stdin))
+            .map(|(running, handed)| (running, Keeper::Us(handed))),
+        Begun::Launchers => {
+            let asked = Confinement { plan, run_id: stage.run, state: stage.dir, stdin };
+            sandbox(stage.starter, &asked)
+        }
+    };
     let (Running { process, receipt, effective }, keeper) = match started {
         Ok(started) => started,
         Err(error) => return not_started(&error),

@@ -36,18 +36,11 @@ pub(super) struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    pub(super) fn open(
-        scribe: &'a mut Scribe,
-        plan: &'a Plan,
-        dir: &Path,
-    ) -> Result<Self, StateError> {
-        let keeper = |name: &str| {
-            let path = dir.join(name);
-            OutputKeeper::new(path.clone(), plan.limits.output, scribe.redactor())
-                .map_err(StateError::io("create", &path))
-        };
-        let (stdout, stderr) = (keeper("stdout")?, keeper("stderr")?);
-        Ok(Self { scribe, plan, stdout, stderr, seen: Seen::default(), trouble: None })
+    pub(super) fn new(scribe: &'a mut Scribe, plan: &'a Plan, dir: &Path) -> Self {
+        let keeper =
+            |name| OutputKeeper::new(dir.join(name), plan.limits.output, scribe.redactor());
+        let (stdout, stderr) = (keeper("stdout"), keeper("stderr"));
+        Self { scribe, plan, stdout, stderr, seen: Seen::default(), trouble: None }
     }
 
     fn event(&mut self, kind: EventKind) {

@@ -2,6 +2,7 @@
 //!
 //! The first half of the limit goes straight to the file. What follows goes to a ring of small segment
 //! files, of which the oldest is dropped as a new one begins; at the end they are appended in order.
+//! The file is made with the first byte: a stream without one has none.
 //! Secrets are taken out on the way, also where one is split between two writes.
 
 use std::collections::VecDeque;
@@ -30,7 +31,11 @@ pub struct KeptOutput {
 impl KeptOutput {
     /// Reads one stream back, the tail of an unfinished one included.
     pub fn read(path: &Path, kept: &KeptStream) -> io::Result<Self> {
-        let mut bytes = fs::read(path)?;
+        let mut bytes = match fs::read(path) {
+            // Nothing was printed.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+            answer => answer?,
+        };
         for segment in StreamFile::segments_of(path)? {
             bytes.extend(fs::read(segment)?);
         }
@@ -50,8 +55,8 @@ pub(crate) struct OutputKeeper {
 }
 
 impl OutputKeeper {
-    pub(crate) fn new(path: PathBuf, limit: ByteSize, redactor: &Redactor) -> io::Result<Self> {
-        Ok(Self { redactor: redactor.stream(), file: StreamFile::create(path, limit)?, total: 0 })
+    pub(crate) fn new(path: PathBuf, limit: ByteSize, redactor: &Redactor) -> Self {
+        Self { redactor: redactor.stream(), file: StreamFile::new(path, limit), total: 0 }
     }
 
     pub(crate) fn take(&mut self, bytes: &[u8]) {
@@ -73,7 +78,8 @@ impl OutputKeeper {
 #[derive(Debug)]
 struct StreamFile {
     path: PathBuf,
-    file: File,
+    /// Made when there is something to write.
+    file: Option<File>,
     head_room: u64,
     segment_size: u64,
     segments: VecDeque<Segment>,
@@ -91,18 +97,25 @@ struct Segment {
 }
 
 impl StreamFile {
-    fn create(path: PathBuf, limit: ByteSize) -> io::Result<Self> {
-        let file = private_file().write(true).create_new(true).open(&path)?;
-        Ok(Self {
+    fn new(path: PathBuf, limit: ByteSize) -> Self {
+        Self {
             path,
-            file,
+            file: None,
             head_room: limit.0 / 2,
             segment_size: (limit.0 / SHARES).max(1),
             segments: VecDeque::new(),
             next_segment: 0,
             kept: KeptStream::default(),
             error: None,
-        })
+        }
+    }
+
+    fn file(&mut self) -> io::Result<&mut File> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => private_file().write(true).create_new(true).open(&self.path)?,
+        };
+        Ok(self.file.insert(file))
     }
 
     fn write(&mut self, bytes: &[u8]) {
@@ -120,7 +133,7 @@ impl StreamFile {
         let (head, rest) =
             bytes.split_at(usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len()));
         if !head.is_empty() {
-            self.file.write_all(head)?;
+            self.file()?.write_all(head)?;
             self.kept.head += head.len() as u64;
         }
         bytes = rest;
@@ -173,7 +186,7 @@ impl StreamFile {
     fn append_segments(&mut self) -> io::Result<()> {
         while let Some(segment) = self.segments.pop_front() {
             let mut from = File::open(&segment.path)?;
-            let copied = io::copy(&mut from, &mut self.file)?;
+            let copied = io::copy(&mut from, self.file()?)?;
             // Without a gap, what follows the head is simply more of it.
             if self.kept.dropped > 0 {
                 self.kept.tail += copied;
@@ -219,19 +232,20 @@ mod tests {
         fs::read_dir(dir).unwrap().flatten().map(|e| e.metadata().unwrap().len()).sum()
     }
 
-    fn keep(pieces: &[Vec<u8>], limit: u64) -> (Vec<u8>, u64, KeptStream) {
+    fn keep(pieces: &[Vec<u8>], limit: u64) -> (Vec<u8>, u64, KeptStream, KeptOutput) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("stdout");
-        let mut keeper =
-            OutputKeeper::new(path.clone(), ByteSize(limit), &Redactor::default()).unwrap();
+        let mut keeper = OutputKeeper::new(path.clone(), ByteSize(limit), &Redactor::default());
         for piece in pieces {
             keeper.take(piece);
             assert!(disk(dir.path()) <= limit, "more than the limit on disk");
         }
         let (total, kept, error) = keeper.finish();
         assert!(error.is_none(), "{error:?}");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "segments are gone");
-        (fs::read(path).unwrap(), total, kept)
+        let files = fs::read_dir(dir.path()).unwrap().count();
+        assert_eq!(files, usize::from(total > 0), "segments are gone");
+        let read = KeptOutput::read(&path, &kept).unwrap();
+        (fs::read(path).unwrap_or_default(), total, kept, read)
     }
 
     proptest! {
@@ -242,7 +256,8 @@ mod tests {
                 (0..*size).map(|_| { n = n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223); n.to_be_bytes()[0] }).collect()
             }).collect();
             let whole = pieces.concat();
-            let (file, total, kept) = keep(&pieces, 1600);
+            let (file, total, kept, read) = keep(&pieces, 1600);
+            prop_assert_eq!([read.head, read.tail].concat(), file.clone());
             prop_assert_eq!(total, whole.len() as u64);
             prop_assert_eq!(kept.head + kept.tail + kept.dropped, total);
             let head = usize::try_from(kept.head).unwrap();
@@ -259,7 +274,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("stdout");
         let redactor = Redactor::new(&[Secret::new("correct horse")]);
-        let mut keeper = OutputKeeper::new(path.clone(), ByteSize::mib(1), &redactor).unwrap();
+        let mut keeper = OutputKeeper::new(path.clone(), ByteSize::mib(1), &redactor);
         keeper.take(b"a correct ");
         keeper.take(b"horse b");
         let (total, ..) = keeper.finish();

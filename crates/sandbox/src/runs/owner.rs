@@ -1,9 +1,19 @@
-//! Who is running a run, for the record.
+//! Who is running a run, for the record and for the mark.
 
 use std::fs;
 
+use cofferdam_core::backend::Backend;
 use cofferdam_core::record::Owner;
 use cofferdam_native::descendants::start_ticks;
+use serde::{Deserialize, Serialize};
+
+/// What the mark of a run that goes on says: enough to clean up after it, should there never be a record.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    pub(crate) owner: Owner,
+    /// What carries it out; absent where nothing is to be run.
+    pub(crate) backend: Option<Backend>,
+}
 
 fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()

@@ -10,7 +10,9 @@ use cofferdam_core::inert;
 use cofferdam_core::record::{RECORD_VERSION, Record};
 use serde_json::Value;
 
+use super::Mark;
 use crate::state::{StateDir, StateError, make_private_dir, private_file, write_atomically};
+use crate::tree::remove_tree;
 
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -41,14 +43,18 @@ impl Store {
     /// Makes the directory of a new run and marks it as going on. The mark is locked for as long as it is
     /// held: that, and not a process id, is what tells others that the run is alive, in whatever
     /// namespace they are.
-    pub(crate) fn create(&self, run: RunId) -> Result<File, StateError> {
+    pub(crate) fn create(&self, run: RunId, mark: &Mark) -> Result<File, StateError> {
         let path = self.marker(run);
-        let marker = private_file()
+        let mut marker = private_file()
             .write(true)
             .create_new(true)
             .open(&path)
             .map_err(StateError::io("create", &path))?;
         marker.lock().map_err(StateError::io("lock", &path))?;
+        // After the lock: where something is written and no lock is held, the owner is dead.
+        let text = serde_json::to_vec(mark)
+            .unwrap_or_else(|_| unreachable!("a mark is numbers and names"));
+        marker.write_all(&text).map_err(StateError::io("write", &path))?;
         make_private_dir(&self.dir(run))?;
         Ok(marker)
     }
@@ -61,6 +67,22 @@ impl Store {
                 Err(StateError::io("remove", &marker)(error))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// What the mark of a run says. `None` where its owner has not come to writing it.
+    pub(crate) fn mark(&self, run: RunId) -> Option<Mark> {
+        serde_json::from_slice(&fs::read(self.marker(run)).ok()?).ok()
+    }
+
+    /// Removes a run of which there is nothing to tell: its owner died before it ran anything.
+    pub(crate) fn discard(&self, run: RunId) -> Result<(), StateError> {
+        let dir = self.dir(run);
+        match remove_tree(&dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StateError::io("remove", &dir)(error))
+            }
+            _ => self.retire(run),
         }
     }
 
