@@ -26,7 +26,7 @@ use crate::repository;
 use crate::seccomp;
 use crate::supply::{send_bounds, send_ground};
 use crate::sys::aside::aside;
-use crate::sys::clone::{Child, clone_into, threads};
+use crate::sys::clone::{Child, clone_into, start_elsewhere, threads};
 use crate::sys::init::loopback_up;
 use crate::sys::{SysError, keep_dead_children};
 use crate::workspace::{self, REPOSITORY_LAYERS, WORKSPACE_LAYERS};
@@ -109,8 +109,9 @@ pub fn begin(preparation: &Preparation<'_>) -> Result<Begun, StartError> {
     let child = clone_into(namespaces(&identity), group, || first_process(&kit))
         .map_err(ConfineError::Sys)?;
     drop(theirs);
-    // It is at work already, and will wait for this where it needs it.
-    let supplied = supply(&control, plan, state, &meta).and_then(|network| {
+    // It is at work already, and will wait for the rest where it needs it.
+    let placed = start_elsewhere(&child).map_err(StartError::from);
+    let supplied = placed.and_then(|()| supply(&control, plan, state, &meta)).and_then(|network| {
         let cgroup = match born_into {
             Some(cgroup) => cgroup,
             None => make_cgroup(&survey, plan, name)?,

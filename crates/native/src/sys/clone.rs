@@ -4,6 +4,9 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use rustix::process::Pid;
+use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
+
 use super::SysError;
 
 /// A child as its parent sees it.
@@ -93,6 +96,21 @@ unsafe fn raw_clone(
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Has a new child start on another processor than this one, at once. The kernel leaves it on its parent's,
+/// where it would wait until the parent waits. What it may use in the end is what it was born with.
+pub(crate) fn start_elsewhere(child: &Child) -> Result<(), SysError> {
+    let fail = |e| SysError::on("sched_setaffinity", child.pid, e);
+    let all = sched_getaffinity(None).map_err(fail)?;
+    let mut others = all;
+    others.unset(sched_getcpu());
+    if others.count() == 0 {
+        return Ok(());
+    }
+    let pid = Pid::from_raw(child.pid);
+    sched_setaffinity(pid, &others).map_err(fail)?;
+    sched_setaffinity(pid, &all).map_err(fail)
 }
 
 /// How many threads this process has. More than one, and it must not be copied.
