@@ -214,6 +214,11 @@ fn search_path(host: &str, toolchains: &[HostPath]) -> String {
 }
 
 impl Plan {
+    /// Whether what the program writes to the workspace is kept apart from it.
+    pub fn stages(&self) -> bool {
+        self.workspace.mode == Mode::Stage && self.backend.confines()
+    }
+
     /// Every path the program could use to leave a trace on the host: for the record and for tests.
     pub fn host_paths(&self) -> Vec<PathBuf> {
         let mounts = self.mounts.iter().map(|m| m.source.real.0.clone());

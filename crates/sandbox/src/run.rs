@@ -146,7 +146,7 @@ pub fn perform_by(
     // Whole or not at all: others look at it while we run.
     scribe.record(&record)?;
     scribe.events(decisions(selection, plan))?;
-    let mut watcher = Watcher::new(&mut scribe, plan, &dir);
+    let mut watcher = Watcher::new(&mut scribe, plan, &dir, base);
     // Nothing is run that does not stand in a record.
     let finish = begun.run(plan, &stage, &mut watcher);
     let seen = watcher.finish()?;

@@ -14,18 +14,10 @@ pub(crate) use keeper::BaseKeeper;
 pub(crate) use saved::Saved;
 
 /// File in the run's directory: one JSON object a line, a path and what stood there.
-const BASES: &str = "bases";
+pub(super) const BASES: &str = "bases";
 
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct Base {
     path: cofferdam_core::changes::ChangePath,
     node: cofferdam_core::changes::Node,
-}
-
-/// Takes the index away once it is in the manifest.
-pub(super) fn remove(dir: &std::path::Path) -> std::io::Result<()> {
-    match std::fs::remove_file(dir.join(BASES)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

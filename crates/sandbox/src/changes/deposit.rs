@@ -13,11 +13,11 @@ use cofferdam_core::changes::ContentHash;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{Access, RawDir};
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, accessat, chmodat, ioctl_ficlone, linkat, openat, renameat,
-    unlinkat,
+    AtFlags, CWD, Mode, OFlags, accessat, chmodat, linkat, openat, renameat, unlinkat,
 };
 use rustix::io::Errno;
 
+use super::duplicate::duplicate;
 use super::set::OBJECTS;
 
 /// A name that no hash has.
@@ -63,15 +63,9 @@ impl Deposit {
         }
     }
 
-    /// The bytes of `file` become the object, without taking space where the file system can do that.
-    pub(crate) fn copy(&mut self, hash: ContentHash, mut file: &File) -> io::Result<()> {
-        self.bring(hash, |incoming| {
-            if ioctl_ficlone(&*incoming, file).is_ok() {
-                return Ok(());
-            }
-            io::Seek::seek(&mut file, io::SeekFrom::Start(0))?;
-            io::copy(&mut file, incoming).map(|_| ())
-        })
+    /// The bytes of `file` become the object.
+    pub(crate) fn copy(&mut self, hash: ContentHash, file: &File) -> io::Result<()> {
+        self.bring(hash, |incoming| duplicate(file, incoming))
     }
 
     pub(crate) fn bytes(&mut self, hash: ContentHash, bytes: &[u8]) -> io::Result<()> {

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cofferdam_core::changes::ContentHash;
 use cofferdam_core::changes::manifest::{
@@ -16,10 +16,11 @@ use cofferdam_core::id::RunId;
 use cofferdam_core::mount::HostPath;
 use cofferdam_native::{PLACEHOLDERS, UPPER, WORK};
 
-use super::bases::{self, Saved};
+use super::bases::{BASES, Saved};
 use super::capture::{
     Befores, CaptureError, Dir, Inherited, Marks, Out, Placeholders, Reading, Side, Walk,
 };
+use super::copy::{self, COPY};
 use super::deposit::Deposit;
 use super::set::MANIFEST;
 use super::{ChangeSet, SetError};
@@ -51,9 +52,9 @@ pub enum SealError {
     #[error(transparent)]
     Capture(#[from] CaptureError),
     #[error("cannot {action} {}", path.display())]
-    Io { action: &'static str, path: std::path::PathBuf, source: io::Error },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("{} is not the directory that the run began in", path.display())]
-    OtherWorkspace { path: std::path::PathBuf },
+    OtherWorkspace { path: PathBuf },
     #[error("cannot read the manifest that is there already")]
     Manifest(#[from] ManifestError),
 }
@@ -94,7 +95,7 @@ pub fn seal(mut request: SealRequest<'_>) -> Result<Sealed, SealError> {
 
 /// Whether the run in `dir` has changes that are not sealed yet, or not cleared away.
 pub(crate) fn is_due(dir: &Path) -> bool {
-    dir.join(UPPER).exists()
+    dir.join(UPPER).exists() || dir.join(COPY).exists()
 }
 
 /// Whether there is a manifest.
@@ -130,15 +131,23 @@ fn capture(request: &mut SealRequest<'_>) -> Result<Sealed, SealError> {
     let befores = Befores::new(request.base, Saved::of(dir), inherited);
     let placeholders =
         Placeholders::of(dir).map_err(SealError::io("read", &dir.join(PLACEHOLDERS)))?;
-    let upper = dir.join(UPPER);
-    let after = Dir::open(&upper, Side::Ours).map_err(SealError::io("open", &upper))?;
+    let (layer, reading) = layer(dir)?;
+    let after = Dir::open(&layer, Side::Ours).map_err(SealError::io("open", &layer))?;
     let before = workspace(request.workspace)?;
-    let marks = Marks::ours().map_err(SealError::io("read", Path::new("/proc/self")))?;
-    Walk::new(Reading::Upper(marks), befores, placeholders, &mut out).run(after, Some(before))?;
+    Walk::new(reading, befores, placeholders, &mut out).run(after, before)?;
 
     let (_, hash, summary) = out.finish().map_err(CaptureError::Write)?;
     fs::rename(&temporary, &path).map_err(SealError::io("rename", &temporary))?;
     Ok(Sealed { hash, summary })
+}
+
+/// Where the program wrote, and how that is to be read.
+fn layer(dir: &Path) -> Result<(PathBuf, Reading), SealError> {
+    if let Some(copied) = copy::made(dir).map_err(SealError::io("look at", dir))? {
+        return Ok((dir.join(COPY), Reading::Whole { copied }));
+    }
+    let marks = Marks::ours().map_err(SealError::io("read", Path::new("/proc/self")))?;
+    Ok((dir.join(UPPER), Reading::Upper(marks)))
 }
 
 /// The workspace, if it is the one that the run began in: a host tree that was moved away says nothing
@@ -166,14 +175,16 @@ fn what_was_sealed(mut file: &File) -> Result<Sealed, SealError> {
 /// Removes what the set was made of. The upper directory goes last: while it is there, this is not over.
 fn clear(dir: &Path) -> Result<(), SealError> {
     Deposit::of(dir).close().map_err(SealError::io("close", dir))?;
-    bases::remove(dir).map_err(SealError::io("remove", dir))?;
-    match fs::remove_file(dir.join(PLACEHOLDERS)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(SealError::io("remove", &dir.join(PLACEHOLDERS))(error));
+    for name in [BASES, PLACEHOLDERS] {
+        let path = dir.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(SealError::io("remove", &path)(error));
+            }
+            _ => {}
         }
-        _ => {}
     }
-    for name in [WORK, UPPER] {
+    for name in [WORK, UPPER, COPY] {
         let path = dir.join(name);
         remove_tree(&path).map_err(SealError::io("remove", &path))?;
     }

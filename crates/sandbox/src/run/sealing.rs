@@ -8,7 +8,6 @@ use std::path::Path;
 use cofferdam_core::changes::manifest::Moment;
 use cofferdam_core::event::EventKind;
 use cofferdam_core::record::{ChangeSummary, Record};
-use cofferdam_core::spec::Mode;
 
 use crate::changes::seal::{self, SealError, SealRequest, Sealed, seal};
 use crate::state::StateError;
@@ -45,7 +44,7 @@ pub(crate) fn base(mark: &File, path: &Path) -> Result<Moment, StateError> {
 /// Seals what the run in `dir` changed. Its sandbox must be gone.
 pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record) -> Sealing {
     let Some(plan) = &record.plan else { return Sealing::Nothing };
-    if plan.workspace.mode != Mode::Stage || !plan.backend.confines() {
+    if !plan.stages() {
         return Sealing::Nothing;
     }
     // Without an upper directory nothing was ever started, or all is done; but a crash may have come

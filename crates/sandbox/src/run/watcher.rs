@@ -2,16 +2,19 @@
 
 use std::path::Path;
 
+use cofferdam_core::changes::manifest::Moment;
 use cofferdam_core::event::{EventKind, Status};
 use cofferdam_core::inert::Inert;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::quantity::Span;
 use cofferdam_core::receipt::Holding;
 use cofferdam_core::record::Output;
+use cofferdam_native::UPPER;
 use cofferdam_native::supervise::{Notice, StreamName, Watch};
 use serde_json::{Map, Value};
 
 use crate::backend::{Observer, Standing};
+use crate::changes::bases::BaseKeeper;
 use crate::runs::{OutputKeeper, Scribe};
 use crate::state::StateError;
 
@@ -30,17 +33,21 @@ pub(super) struct Watcher<'a> {
     stdout: OutputKeeper,
     stderr: OutputKeeper,
     seen: Seen,
+    base: Moment,
+    dir: &'a Path,
+    bases: Option<BaseKeeper>,
     /// The first event that could not be written; reported when the run is over, for a run is not
     /// killed because its log is full.
     trouble: Option<StateError>,
 }
 
 impl<'a> Watcher<'a> {
-    pub(super) fn new(scribe: &'a mut Scribe, plan: &'a Plan, dir: &Path) -> Self {
+    pub(super) fn new(scribe: &'a mut Scribe, plan: &'a Plan, dir: &'a Path, base: Moment) -> Self {
         let keeper =
             |name| OutputKeeper::new(dir.join(name), plan.limits.output, scribe.redactor());
         let (stdout, stderr) = (keeper("stdout"), keeper("stderr"));
-        Self { scribe, plan, stdout, stderr, seen: Seen::default(), trouble: None }
+        let (seen, bases) = (Seen::default(), None);
+        Self { scribe, plan, stdout, stderr, seen, base, dir, bases, trouble: None }
     }
 
     fn event(&mut self, kind: EventKind) {
@@ -58,7 +65,10 @@ impl<'a> Watcher<'a> {
     }
 
     pub(super) fn finish(self) -> Result<Seen, StateError> {
-        let Self { stdout, stderr, mut seen, trouble, .. } = self;
+        let Self { stdout, stderr, mut seen, bases, trouble, .. } = self;
+        if let Some(bases) = bases {
+            bases.finish();
+        }
         let (stdout_bytes, stdout, _) = stdout.finish();
         let (stderr_bytes, stderr, _) = stderr.finish();
         let truncated = stdout.dropped > 0 || stderr.dropped > 0;
@@ -94,6 +104,12 @@ impl Watch for Watcher<'_> {
 
 impl Observer for Watcher<'_> {
     fn standing(&mut self, standing: Standing) {
+        if self.plan.stages() {
+            let upper = self.dir.join(UPPER);
+            let workspace = &self.plan.workspace.source.real;
+            // Without it, a file that changes on both sides meanwhile has no base to merge from.
+            self.bases = BaseKeeper::start(&upper, self.dir, workspace, self.base).ok();
+        }
         let event = EventKind::Started {
             state: Status {
                 container_id: standing.container_id.clone(),

@@ -58,6 +58,10 @@ impl<'a> Befores<'a> {
         Self { base, saved, inherited, room: ROOM }
     }
 
+    pub(super) fn base(&self) -> Moment {
+        self.base
+    }
+
     /// What stood at `path`, which is `name` in `dir`, where the host has that directory. `stat` is what
     /// the host has there now.
     pub(super) fn find(

@@ -75,12 +75,12 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
     }
 
     /// Writes an entry for everything that is not in `after` as it was in `before`.
-    pub(crate) fn run(mut self, after: Dir, before: Option<Dir>) -> Result<(), CaptureError> {
+    pub(crate) fn run(mut self, after: Dir, before: Dir) -> Result<(), CaptureError> {
         let below = match self.reading {
             Reading::Whole { .. } => Below::Hidden,
             Reading::Upper(_) => self.below(Below::Shows, &self.said(&after)?),
         };
-        self.enter(Some(after), before, below)?;
+        self.enter(Some(after), Some(before), below)?;
         while let Some(level) = self.levels.last_mut() {
             self.path.truncate(level.path);
             if level.path > 0 {
@@ -158,12 +158,16 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
         }
         let before = self.befores.find(level.before.as_ref(), name, &path, stat.as_ref())?;
         let below_host = self.host_dir(name, stat.as_ref())?;
-        let mut entry = self.entry(path, before, &after, name)?;
-        if let (Some(_), HostDir::Elsewhere, Left::Directory { .. }) = (&entry, &below_host, &after)
-        {
+        let is_seen = match (&after, &below_host) {
             // Another file system is mounted there; its root is not the directory that the program saw.
-            entry = None;
-        }
+            (Left::Directory { .. }, HostDir::Elsewhere) => false,
+            // Of a whole tree nobody can tell whether the host made it since.
+            (Left::Nothing, _) if matches!(self.reading, Reading::Whole { .. }) => {
+                stat.is_none_or(|stat| changed_at(&stat) <= self.befores.base())
+            }
+            _ => true,
+        };
+        let entry = if is_seen { self.entry(path, before, &after, name)? } else { None };
         match entry {
             Some(entry) if is_ours && matches!(after, Left::Directory { .. }) => {
                 self.out.hold(entry);
