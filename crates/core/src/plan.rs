@@ -23,7 +23,7 @@ use crate::policy::Policy;
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
 use crate::repository::Repository;
-use crate::spec::{Limits, Mode, Network, SandboxSpec, Seccomp, Terminal};
+use crate::spec::{Limits, Mode, Network, Origin, SandboxSpec, Seccomp, Terminal};
 pub use profile::Profile;
 
 /// Where the workspace stands inside every sandbox.
@@ -47,6 +47,9 @@ pub struct Plan {
     pub workspace: WorkspacePlan,
     /// Shown in the way the workspace is, though never written to on the host.
     pub repository: Option<Repository>,
+    /// The run whose changes are there from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Origin>,
     pub root: Root,
     pub mounts: Vec<Mount>,
     pub toolchains: Vec<HostPath>,
@@ -117,6 +120,7 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
     }
     let overrides = rules::mounts(spec, policy, &ceiling)?;
     rules::no_second_door(spec)?;
+    rules::from(spec, caps)?;
     let relaxed = requirements::check(spec, caps)?;
     let is_relaxed = |g| relaxed.iter().any(|r: &Relaxed| r.guarantee == g);
 
@@ -131,6 +135,7 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
         workdir: workdir(spec, &target)?,
         workspace: WorkspacePlan { source: spec.workspace.clone(), target, mode },
         repository: spec.repository.clone().filter(|_| caps.backend.confines()),
+        from: spec.from.clone(),
         root: root(spec, caps),
         mounts: spec.mounts.clone(),
         toolchains: if caps.backend.confines() { spec.toolchains.clone() } else { Vec::new() },

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::backend::{BackendChoice, Fallback};
 use crate::config::Key;
 use crate::env::{EnvName, EnvValue};
+use crate::id::RunId;
 use crate::image::ImageRef;
 use crate::mount::{HostPath, Mount};
 use crate::paths::{Arg, ExactPath};
@@ -44,9 +45,19 @@ pub struct SandboxSpec {
     pub terminal: Terminal,
     pub relax: BTreeSet<Relax>,
     pub role: Option<String>,
+    /// The run to go on from.
+    pub from: Option<Origin>,
     /// The settings that somebody wrote down, as against the built-in defaults. What was asked for by
     /// name is refused where it cannot be held; on the bare host a default merely does not apply.
     pub explicit: BTreeSet<Key>,
+}
+
+/// A sealed run whose changes another run begins with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Origin {
+    pub run: RunId,
+    /// Hash of its manifest.
+    pub manifest: String,
 }
 
 /// What the program may do to the workspace. Ordered: the stricter is the greater.

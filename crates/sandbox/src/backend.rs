@@ -8,7 +8,7 @@ use std::path::Path;
 
 use cofferdam_core::backend::{Backend, BackendChoice};
 use cofferdam_core::caps::Caps;
-use cofferdam_core::outcome::Outcome;
+use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Cleanup, Holding};
 use cofferdam_core::record::Usage;
@@ -88,6 +88,16 @@ impl Begun {
             Self::Local => local::run(plan, stage, observer),
             Self::Native(begun) => native::run(begun, plan, stage, observer),
         }
+    }
+}
+
+impl Finish {
+    /// The sandbox could not even be begun.
+    pub(crate) fn not_begun(error: &dyn std::error::Error) -> Self {
+        let cause = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+        let message = format!("{error}{cause}");
+        let outcome = Outcome::ended(OutcomeClass::SandboxFailure, None, message);
+        Self { outcome, usage: None, cleanup: Cleanup::terminated() }
     }
 }
 

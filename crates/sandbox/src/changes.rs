@@ -3,6 +3,7 @@
 //! - [`ChangeSet`]: a sealed manifest with its objects; never written to once it is sealed.
 //! - [`Objects`]: contents by their hashes.
 //! - [`seal`]: makes a set of what a run left behind, by way of `capture`.
+//! - [`resume`]: lets a run begin with what an earlier one changed.
 //! - [`copy`]: a place to work in where there can be no overlay.
 //! - `bases`: what the host's files held before both sides changed them.
 //! - [`History`]: commits that were made inside.
@@ -17,6 +18,7 @@ mod duplicate;
 mod git;
 mod history;
 mod objects;
+pub mod resume;
 pub mod seal;
 mod set;
 

@@ -14,7 +14,7 @@ use cofferdam_core::paths::{Arg, ExactPath, overlap};
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::policy::{Ceiling, Exception, Forbidden, MountPolicy, Policy};
 use cofferdam_core::refusal::{Refusal, Rule};
-use cofferdam_core::spec::{Limits, SandboxSpec, Terminal};
+use cofferdam_core::spec::{Limits, Origin, SandboxSpec, Terminal};
 
 use crate::host::{look_up, repository, toolchains};
 
@@ -26,6 +26,8 @@ pub struct Ask {
     pub workdir: Option<ExactPath>,
     pub terminal: Terminal,
     pub role: Option<String>,
+    /// See [`crate::changes::resume::origin`].
+    pub from: Option<Origin>,
     /// Settings that somebody wrote down.
     pub explicit: BTreeSet<Key>,
     /// Host variables that describe the place: `PATH`, `LANG`, …
@@ -123,6 +125,7 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
         terminal: ask.terminal,
         relax: sandbox.relax.clone(),
         role: ask.role,
+        from: ask.from,
         explicit,
     };
     Ok(Request { spec, policy, notes })

@@ -22,6 +22,7 @@ use cofferdam_core::refusal::Refusal;
 use cofferdam_native::signals::Signals;
 
 use crate::backend::{self, Finish, Stage, Starter, Streams};
+use crate::changes::resume;
 use crate::clock;
 use crate::request::Request;
 use crate::runs::{Mark, Scribe, Store, current_owner};
@@ -136,7 +137,7 @@ pub fn perform_by(
     let dir = store.dir(run);
     let stage = Stage { run: &id, dir: &dir, streams, signals: &signals, starter };
     // A sandbox takes its time: it is begun first, and what was decided is written down meanwhile.
-    let begun = backend::begin(plan, &stage);
+    let begun = resume::begin(&store, plan, &dir).map(|()| backend::begin(plan, &stage));
     let mut record = blank(run, &plan.command, workspace, actor, mark.owner);
     record.started_at = started_at;
     record.backend = Some(plan.backend);
@@ -148,7 +149,10 @@ pub fn perform_by(
     scribe.events(decisions(selection, plan))?;
     let mut watcher = Watcher::new(&mut scribe, plan, &dir, base);
     // Nothing is run that does not stand in a record.
-    let finish = begun.run(plan, &stage, &mut watcher);
+    let finish = match begun {
+        Ok(begun) => begun.run(plan, &stage, &mut watcher),
+        Err(error) => Finish::not_begun(&error),
+    };
     let seen = watcher.finish()?;
     // Where something of it may still run, sealing is for whoever sees it gone.
     let is_gone = finish.cleanup.receipt == CleanupReceipt::Terminated;

@@ -13,11 +13,13 @@ use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::record::Record;
 use cofferdam_core::refusal::{Refusal, Rule};
-use cofferdam_core::spec::{SandboxSpec, Terminal};
+use cofferdam_core::spec::{Origin, SandboxSpec, Terminal};
 use cofferdam_sandbox::backend::Streams;
+use cofferdam_sandbox::changes::resume::origin;
 use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::request::{Ask, Request, assemble};
 use cofferdam_sandbox::run::{Attempt, Prepared, perform, prepare, reject};
+use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
 use crate::context::Context;
@@ -150,6 +152,7 @@ fn ask(
         workdir: args.workdir.clone().map(ExactPath),
         terminal: if args.tty { Terminal::Tty } else { Terminal::Streams },
         role: args.role.clone(),
+        from: from(args, context, attempted)?,
         explicit: resolved.explicit(),
         host_env: context.place().collect(),
         passed,
@@ -160,6 +163,27 @@ fn ask(
             config: vec![context.config_dir.clone()],
         },
     })
+}
+
+/// The run to go on from, looked up.
+fn from(
+    args: &RunArgs,
+    context: &Context,
+    attempted: &Attempted,
+) -> Result<Option<Origin>, Refusal> {
+    let Some(text) = &args.from else { return Ok(None) };
+    let refuse = |message: String| Refusal {
+        rule: Rule::ValueForm,
+        field: "from".to_owned(),
+        message,
+        remedy: "name a run of this workspace: `cofferdam runs` lists them".to_owned(),
+    };
+    let workspace = std::fs::canonicalize(&attempted.workspace)
+        .map_err(|error| refuse(format!("{}: {error}", attempted.workspace.display())))?;
+    let state = StateDir::open(&context.state_dir).map_err(|error| refuse(error.to_string()))?;
+    let store = Store::new(&state);
+    let run = store.find(text, &workspace).map_err(|error| refuse(error.to_string()))?;
+    origin(&store, run, &workspace).map(Some)
 }
 
 /// Refused: written down, reported, exit 125.

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use cofferdam_core::inert::Inert;
 use cofferdam_core::receipt::Held;
-use cofferdam_core::record::Record;
+use cofferdam_core::record::{ChangeSummary, Record};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
@@ -51,6 +51,9 @@ fn print(record: &Record, out: &mut dyn Write) -> std::io::Result<()> {
     line("workspace", record.workspace.display().to_string())?;
     line("actor", record.actor.clone())?;
     line("backend", record.backend.map_or("none was chosen".to_owned(), |b| b.to_string()))?;
+    if let Some(origin) = record.plan.as_ref().and_then(|plan| plan.from.as_ref()) {
+        line("from", format!("run {}", origin.run.short()))?;
+    }
     line("outcome", outcome(record))?;
     if let Some(message) = record.outcome.as_ref().and_then(|o| o.message.clone()) {
         line("message", message)?;
@@ -73,6 +76,12 @@ fn print(record: &Record, out: &mut dyn Write) -> std::io::Result<()> {
                 usage.max_rss_bytes >> 20
             ),
         )?;
+    }
+    if let Some(changes) = &record.changes {
+        let ChangeSummary { created, modified, deleted, retyped, .. } = changes;
+        let counts =
+            format!("{created} created, {modified} modified, {deleted} deleted, {retyped} retyped");
+        line("changes", counts)?;
     }
     if let Some(cleanup) = &record.cleanup {
         let left = if cleanup.left.is_empty() {

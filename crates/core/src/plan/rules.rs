@@ -244,6 +244,19 @@ fn mount_target(mount: &Mount) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Only a staged run can begin with what another one staged.
+pub(super) fn from(spec: &SandboxSpec, caps: &Caps) -> Result<(), Refusal> {
+    if spec.from.is_some() && (spec.mode != Mode::Stage || !caps.backend.confines()) {
+        return Err(refuse(
+            Rule::Consistent,
+            "from",
+            "only a staged run can go on from another",
+            "use --mode stage and a sandbox, or leave --from out",
+        ));
+    }
+    Ok(())
+}
+
 /// A mount must not be a second door into the workspace: to writing where it is staged or read-only, nor to
 /// what is blocked in it.
 pub(super) fn no_second_door(spec: &SandboxSpec) -> Result<(), Refusal> {

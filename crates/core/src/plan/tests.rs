@@ -64,6 +64,7 @@ fn spec() -> SandboxSpec {
         terminal: Terminal::Streams,
         relax: BTreeSet::new(),
         role: None,
+        from: None,
         explicit: BTreeSet::new(),
     }
 }

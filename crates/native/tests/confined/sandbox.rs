@@ -171,6 +171,7 @@ fn plan(workspace: &Path, argv: &[&str]) -> Plan {
             mode: Mode::Stage,
         },
         repository: None,
+        from: None,
         root: Root::Host { readonly: true },
         mounts: Vec::new(),
         toolchains: Vec::new(),

@@ -14,16 +14,18 @@ use cofferdam_core::changes::manifest::{
 };
 use cofferdam_core::id::RunId;
 use cofferdam_core::mount::HostPath;
+use cofferdam_core::spec::Origin;
 use cofferdam_native::{PLACEHOLDERS, UPPER, WORK};
 
+use super::SetError;
 use super::bases::{BASES, Saved};
 use super::capture::{
     Befores, CaptureError, Dir, Inherited, Marks, Out, Placeholders, Reading, Side, Walk,
 };
 use super::copy::{self, COPY};
 use super::deposit::Deposit;
+use super::resume::{self, INHERITED};
 use super::set::MANIFEST;
-use super::{ChangeSet, SetError};
 use crate::clock;
 use crate::state::private_file;
 use crate::tree::remove_tree;
@@ -38,7 +40,7 @@ pub struct SealRequest<'a> {
     /// When the run began: the ctime of a file that was made then.
     pub base: Moment,
     /// The set that the run went on from.
-    pub from: Option<ChangeSet>,
+    pub from: Option<&'a Origin>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,12 +83,12 @@ impl From<SetError> for SealError {
 }
 
 /// Seals, or finishes what an earlier sealing left undone.
-pub fn seal(mut request: SealRequest<'_>) -> Result<Sealed, SealError> {
+pub fn seal(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let dir = request.dir;
     let path = dir.join(MANIFEST);
     let sealed = match File::open(&path) {
         Ok(file) => what_was_sealed(&file)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => capture(&mut request)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => capture(request)?,
         Err(error) => return Err(SealError::io("open", &path)(error)),
     };
     clear(dir)?;
@@ -103,10 +105,11 @@ pub(crate) fn is_sealed(dir: &Path) -> bool {
     dir.join(MANIFEST).exists()
 }
 
-fn capture(request: &mut SealRequest<'_>) -> Result<Sealed, SealError> {
+fn capture(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let dir = request.dir;
     let (path, temporary) = (dir.join(MANIFEST), dir.join("manifest.tmp"));
-    let began = request.from.as_ref().map(|set| set.header().base);
+    let mut from = request.from.map(|origin| resume::inherited(dir, origin)).transpose()?;
+    let began = from.as_ref().map(|set| set.header().base);
     let header = Header {
         format: FORMAT.to_owned(),
         version: VERSION,
@@ -127,7 +130,7 @@ fn capture(request: &mut SealRequest<'_>) -> Result<Sealed, SealError> {
         .map_err(CaptureError::Write)?;
     let mut out = Out::new(manifest, Deposit::of(dir));
 
-    let inherited = request.from.as_mut().map(Inherited::from).transpose()?;
+    let inherited = from.as_mut().map(Inherited::from).transpose()?;
     let befores = Befores::new(request.base, Saved::of(dir), inherited);
     let placeholders =
         Placeholders::of(dir).map_err(SealError::io("read", &dir.join(PLACEHOLDERS)))?;
@@ -184,7 +187,7 @@ fn clear(dir: &Path) -> Result<(), SealError> {
             _ => {}
         }
     }
-    for name in [WORK, UPPER, COPY] {
+    for name in [INHERITED, WORK, UPPER, COPY] {
         let path = dir.join(name);
         remove_tree(&path).map_err(SealError::io("remove", &path))?;
     }

@@ -100,7 +100,9 @@ impl Serving {
         run: String,
         dir: &Path,
     ) -> Result<(String, Waiting), StartError> {
-        let ready = Witness::of(profile).and_then(|witness| self.ready(profile, &witness, dir));
+        // A prepared sandbox has an upper directory of its own, and an empty one.
+        let witness = Witness::of(profile).filter(|_| profile.plan().from.is_none());
+        let ready = witness.and_then(|witness| self.ready(profile, &witness, dir));
         let (name, place, prepared) = match ready {
             Some(Ready { prepared, place, .. }) => (place.name.clone(), Some(place), prepared),
             None => {

@@ -52,9 +52,14 @@ pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record) -> Sealing
     if !seal::is_due(dir) && (record.changes.is_some() || !seal::is_sealed(dir)) {
         return Sealing::Nothing;
     }
-    let request =
-        SealRequest { run: record.run, dir, workspace: &plan.workspace.source, base, from: None };
-    match seal(request) {
+    let request = SealRequest {
+        run: record.run,
+        dir,
+        workspace: &plan.workspace.source,
+        base,
+        from: plan.from.as_ref(),
+    };
+    match seal(&request) {
         Ok(Sealed { hash, summary }) => {
             let manifest = hash.to_string();
             let (created, modified) = (summary.created, summary.modified);

@@ -77,6 +77,9 @@ pub(crate) struct RunArgs {
     /// Run under the ceiling of a role from host policy.
     #[arg(long, value_name = "NAME", env = "COFFERDAM_ROLE")]
     pub(super) role: Option<String>,
+    /// Begin with what another run of this workspace changed: its id, the end of it, or `last`.
+    #[arg(long, value_name = "RUN", env = "COFFERDAM_FROM")]
+    pub(super) from: Option<String>,
     /// Write the record of the run to a file, as JSON.
     #[arg(long, value_name = "FILE", env = "COFFERDAM_REPORT")]
     pub(super) report: Option<PathBuf>,
