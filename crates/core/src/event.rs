@@ -106,13 +106,57 @@ pub enum EventKind {
     #[serde(rename = "changes.seal_failed")]
     SealFailed { reason: String },
     #[serde(rename = "changes.applied")]
-    Applied { manifest: String, entries: u64 },
+    Applied {
+        manifest: String,
+        entries: u64,
+        /// Its number in the set's ledger.
+        #[serde(default)]
+        operation: u64,
+        /// Hash of the ledger after it.
+        #[serde(default)]
+        ledger: String,
+        /// Where they are few.
+        #[serde(default)]
+        paths: Vec<String>,
+    },
     #[serde(rename = "changes.discarded")]
-    Discarded { manifest: String, entries: u64 },
+    Discarded {
+        manifest: String,
+        entries: u64,
+        #[serde(default)]
+        operation: u64,
+        #[serde(default)]
+        ledger: String,
+        #[serde(default)]
+        paths: Vec<String>,
+    },
     #[serde(rename = "changes.undone")]
-    Undone { manifest: String, entries: u64 },
+    Undone {
+        manifest: String,
+        entries: u64,
+        #[serde(default)]
+        operation: u64,
+        /// Number of the apply that was undone.
+        #[serde(default)]
+        of: u64,
+        #[serde(default)]
+        ledger: String,
+        #[serde(default)]
+        paths: Vec<String>,
+    },
     #[serde(rename = "changes.conflict")]
-    Conflict { manifest: String, paths: Vec<String> },
+    Conflict {
+        manifest: String,
+        paths: Vec<String>,
+        #[serde(default)]
+        reasons: Vec<String>,
+    },
+    /// The gate objected, and nothing was applied.
+    #[serde(rename = "changes.refused")]
+    ApplyRefused { manifest: String, entries: u64, paths: Vec<String>, reasons: Vec<String> },
+    /// An apply or undo failed or died on the way, and the workspace was made what it was.
+    #[serde(rename = "changes.taken_back")]
+    TakenBack { manifest: String, operation: u64, reason: String, left: Vec<String> },
     /// A finished run was removed from disk on purpose.
     #[serde(rename = "run.removed")]
     RunRemoved { finished_at: Option<Stamp> },

@@ -1,4 +1,4 @@
-//! What runs changed: found, sealed, and looked at.
+//! What runs changed: found, sealed, looked at, and applied or thrown away.
 //!
 //! - [`ChangeSet`]: a sealed manifest with its objects; never written to once it is sealed.
 //! - [`Objects`]: contents by their hashes.
@@ -7,24 +7,47 @@
 //! - [`copy`]: a place to work in where there can be no overlay.
 //! - `bases`: what the host's files held before both sides changed them.
 //! - [`History`]: commits that were made inside.
+//! - [`Ledger`]: what became of a set's entries.
+//! - [`Workspace`]: the directory that changes are applied to, and the one way to paths below it.
+//! - [`conflict`]: whether the host still has what a run began with.
+//! - [`apply`], [`undo`], [`discard`]: what can be done with a set; [`recover`]: after a crash.
 //!
 //! A sealed set is a directory that holds `manifest` and `objects/`. It can be copied to another host.
+//! Beside them are `ledger.json` and `applies/`, which are of this host.
 
+pub mod apply;
 pub(crate) mod bases;
+mod beneath;
 mod capture;
+pub mod conflict;
 pub mod copy;
 mod deposit;
+pub mod discard;
 mod duplicate;
 mod git;
 mod history;
+mod ledger;
 mod objects;
+mod ranges;
+pub mod recover;
 pub mod resume;
+mod rights;
 pub mod seal;
+mod seen;
+mod selection;
 mod set;
+mod turn;
+pub mod undo;
 
+pub use beneath::{Workspace, WorkspaceError};
 pub use capture::CaptureError;
 pub use git::GitError;
 pub use history::{Commit, History, HistoryError};
+pub use ledger::{EntryState, Ledger, LedgerError, Operation, OperationKind};
 pub use objects::Objects;
+pub use ranges::Ranges;
+pub use rights::{as_put, mode_difference};
 pub use seal::{SealError, SealRequest, Sealed};
+pub use selection::{Part, Selection};
 pub use set::{ChangeSet, SetError};
+pub use turn::TurnError;

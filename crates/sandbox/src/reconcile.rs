@@ -18,6 +18,7 @@ use cofferdam_native::descendants;
 use serde::Serialize;
 
 use crate::backend::local::MARKER;
+use crate::changes::recover::{How, Recovered, recover};
 use crate::clock;
 use crate::events::{Journal, as_map};
 use crate::launcher::{Swept, sweep_dead};
@@ -54,6 +55,7 @@ pub enum Whose {
 pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
     let store = Store::new(state);
     let mut done = launchers(state, actor)?;
+    done.extend(operations(state, actor)?);
     for run in store.active()? {
         let Some(mark) = claim(&store, run)? else { continue };
         let mut record = match store.record(run) {
@@ -151,6 +153,20 @@ fn unrecorded(
     }
     let found = !removed.is_empty() || !left.is_empty();
     Ok(found.then_some(Reconciled { whose: Whose::Run(run), removed, left }))
+}
+
+/// Finishes or takes back what somebody left who died while applying or undoing changes.
+fn operations(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
+    let recovered =
+        recover(state, actor)?.into_iter().map(|Recovered { run, operation, how, left }| {
+            let how = match how {
+                How::Finished => "finished",
+                How::TakenBack => "taken back",
+            };
+            let removed = vec![format!("operation {operation} on its changes ({how})")];
+            Reconciled { whose: Whose::Run(run), removed, left }
+        });
+    Ok(recovered.collect())
 }
 
 /// Removes what launchers left that died: prepared sandboxes, and the groups of those in use. The

@@ -92,6 +92,11 @@ impl StateDir {
         self.root.join("active")
     }
 
+    /// One file for each workspace that changes are being applied to.
+    pub(crate) fn applying(&self) -> PathBuf {
+        self.root.join("applying")
+    }
+
     /// One directory for each launcher that runs.
     pub(crate) fn pool(&self) -> PathBuf {
         self.root.join("pool")
