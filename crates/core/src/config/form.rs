@@ -6,12 +6,14 @@
 use super::error::Problems;
 use super::structured;
 use super::text::{
-    count, env_value, host, mount, path, pattern, read, seccomp, simple_name, size, span, switch,
+    blocked, count, env_value, host, mount, path, read, seccomp, simple_name, size, span, switch,
     word,
 };
 use super::value::Value;
 use super::yaml::{Kind, Node};
 use crate::backend::BackendChoice;
+use crate::changes::Class;
+use crate::changes::glob::Globs;
 use crate::env::EnvName;
 use crate::quantity::{ByteSize, Span};
 use crate::spec::{Mode, Network, Relax};
@@ -46,7 +48,10 @@ pub(super) enum Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Texts {
     Hosts,
-    Patterns,
+    /// Of paths that are hidden.
+    Blocked,
+    /// Of changed paths.
+    Globs,
     Classes,
     EnvPatterns,
 }
@@ -188,8 +193,12 @@ impl Texts {
     fn check(self, text: &str) -> Result<String, String> {
         match self {
             Self::Hosts => host(text),
-            Self::Patterns => pattern(text),
-            Self::Classes => simple_name(text),
+            Self::Blocked => blocked(text),
+            Self::Globs => match Globs::check(text) {
+                Ok(()) => Ok(text.to_owned()),
+                Err(error) => Err(error.to_string()),
+            },
+            Self::Classes => read::<Class>(text).map(|class| class.name().to_owned()),
             Self::EnvPatterns => {
                 let good = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'*';
                 if !text.is_empty() && text.bytes().all(good) {

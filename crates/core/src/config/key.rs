@@ -119,7 +119,7 @@ table! {
         "Host paths to show inside, read-only unless `readonly: false`. A source must lie in the policy's \
          root, allowed paths or exceptions.";
     SandboxBlocked "sandbox.blocked", None, Files,
-        Form::Texts(Texts::Patterns), More, Value::Texts(vec![".env".into(), ".env.*".into()]),
+        Form::Texts(Texts::Blocked), More, Value::Texts(vec![".env".into(), ".env.*".into()]),
         "Patterns of workspace paths that are hidden inside: a directory becomes empty, a file empty and \
          read-only.";
     SandboxEnv "sandbox.env", Some("--env"), Files,
@@ -143,27 +143,29 @@ table! {
         Form::Relax, Fewer, Value::Relax([].into()),
         "Guarantees that a run may do without where the host cannot give them. They show in the receipt.";
     ChangesAuto "changes.auto", None, Files,
-        Form::Texts(Texts::Patterns), Fewer, Value::Texts(Vec::new()),
-        "Patterns of paths whose changes are applied without being asked about.";
+        Form::Texts(Texts::Globs), Fewer, Value::Texts(Vec::new()),
+        "Patterns of paths whose changes `run --apply` applies without being asked about. A change in a \
+         handoff class still needs its yes.";
     ChangesDeny "changes.deny", None, Files,
-        Form::Texts(Texts::Patterns), More, Value::Texts(Vec::new()),
-        "Patterns of paths whose changes are never applied.";
+        Form::Texts(Texts::Globs), More, Value::Texts(Vec::new()),
+        "Patterns of paths whose changes are never applied. No flag takes that back.";
     ChangesAllowClasses "changes.allow_classes", None, Files,
         Form::Texts(Texts::Classes), Fewer, Value::Texts(Vec::new()),
-        "Classes of files that are executed later, such as CI jobs and hooks, whose changes need no yes of \
-         their own.";
+        "Handoff classes, of files that are executed later, such as CI jobs and hooks, whose changes need no \
+         yes of their own. `docs/handoff-classes.md` lists them.";
     ChangesBudgetFiles "changes.budget.files", None, Files,
         Form::Count { min: 1, max: u32::MAX }, Smaller, Value::Count(2000),
-        "Most changed files that are applied without a further yes.";
+        "Most changed paths, directories included, that are applied without a further yes.";
     ChangesBudgetBytes "changes.budget.bytes", None, Files,
         Form::Size { min: ByteSize(1), max: None }, Smaller, Value::Size(ByteSize::mib(256)),
         "Most bytes of new content that are applied without a further yes.";
     ChangesBudgetDeletions "changes.budget.deletions", None, Files,
         Form::Count { min: 0, max: u32::MAX }, Smaller, Value::Count(200),
-        "Most deletions that are applied without a further yes.";
+        "Most deleted paths that are applied without a further yes.";
     ChangesBudgetShare "changes.budget.share", None, Files,
         Form::Count { min: 1, max: 100 }, Smaller, Value::Count(50),
-        "Largest part of the tree, in percent, whose change is applied without a further yes.";
+        "Largest part of what was in the tree, in percent, whose change or deletion is applied without a \
+         further yes. Git's own directory is not counted, and fewer than 20 paths are never too many.";
     PolicyRoot "policy.root", None, HostFile,
         Form::Path, Pinned, Value::Path(".".into()),
         "Directory under which mount sources may lie. A relative path starts at the workspace.";

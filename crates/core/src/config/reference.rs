@@ -3,6 +3,7 @@
 use super::form::{Form, Texts};
 use super::key::{Key, Scope};
 use crate::backend::BackendChoice;
+use crate::changes::Class;
 use crate::spec::{Mode, Network, Relax};
 
 const OPENING: &str = "\
@@ -75,8 +76,15 @@ impl Form {
             Self::Runtime => "a name".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::Texts(Texts::Hosts) => "a list of hosts, each with a port or not".to_owned(),
-            Self::Texts(Texts::Patterns) => "a list of path patterns".to_owned(),
-            Self::Texts(Texts::Classes) => "a list of class names".to_owned(),
+            Self::Texts(Texts::Blocked) => {
+                "a list of path patterns with `*`, `?` and `**`, from the workspace's root".to_owned()
+            }
+            Self::Texts(Texts::Globs) => {
+                "a list of path patterns with `*`, `?`, `**`, `[a-z]` and `{a,b}`; without a slash a name at \
+                 any depth, and a directory with all that is in it"
+                    .to_owned()
+            }
+            Self::Texts(Texts::Classes) => format!("a list of {}", one_of(Class::NAMES)),
             Self::Texts(Texts::EnvPatterns) => "a list of name patterns with `*`".to_owned(),
             Self::EnvNames => "a list of variable names".to_owned(),
             Self::Paths => "a list of paths".to_owned(),

@@ -6,6 +6,7 @@ use super::form::{Form, Texts};
 use super::key::{Key, Scope};
 use super::structured::{EXCEPTION_FIELDS, MOUNT_FIELDS, ROLE_FIELDS};
 use crate::backend::BackendChoice;
+use crate::changes::Class;
 use crate::spec::{Mode, Network, Relax};
 
 pub fn schema() -> Json {
@@ -86,10 +87,8 @@ impl Form {
             Self::Texts(Texts::EnvPatterns) => {
                 strings(json!({ "type": "string", "pattern": "^[A-Za-z0-9_*]+$" }))
             }
-            Self::Texts(Texts::Classes) => {
-                strings(json!({ "type": "string", "pattern": "^[a-z0-9][a-z0-9._-]*$" }))
-            }
-            Self::Texts(Texts::Hosts | Texts::Patterns) | Self::Paths => {
+            Self::Texts(Texts::Classes) => strings(json!({ "enum": Class::NAMES })),
+            Self::Texts(Texts::Hosts | Texts::Blocked | Texts::Globs) | Self::Paths => {
                 strings(json!({ "type": "string", "minLength": 1 }))
             }
             Self::EnvNames => {

@@ -91,16 +91,27 @@ pub(super) fn simple_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// A path pattern inside the workspace. Whether its wildcards are well-formed is found where it is
-/// compiled; here it must only not lead out.
-pub(super) fn pattern(text: &str) -> Result<String, String> {
-    let bad = text.is_empty()
-        || text.chars().any(char::is_control)
-        || text.split('/').any(|part| part == "..");
-    if bad {
-        Err(format!("{text:?} is not a pattern of paths inside the workspace, such as secrets/**"))
+/// A pattern of paths to hide, by the rules of what hides them: `*` and `?` within a name, `**` as a name.
+pub(super) fn blocked(text: &str) -> Result<String, String> {
+    let names: Vec<&str> =
+        text.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
+    let fault = if text.chars().any(char::is_control) {
+        Some("it has a control character")
+    } else if names.contains(&"..") {
+        Some("it leads out of the workspace")
+    } else if text.contains(['[', ']', '{', '}']) {
+        // Taken as they stand they would hide nothing, and nobody would be told.
+        Some("sets in brackets are not known here: write a pattern for each, or `?` for a bracket")
     } else {
-        Ok(text.to_owned())
+        match names.last() {
+            None => Some("it names nothing below the workspace"),
+            Some(&"**") => Some("it ends in `**`: name the directory alone, which hides it whole"),
+            Some(_) => None,
+        }
+    };
+    match fault {
+        Some(fault) => Err(format!("{text:?} is not a pattern of paths to hide: {fault}")),
+        None => Ok(text.to_owned()),
     }
 }
 

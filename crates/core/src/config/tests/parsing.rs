@@ -137,6 +137,10 @@ fn values_have_their_form() {
         "blocked: ['../x']",
         "blocked: ['']",
         "blocked: [~]",
+        "blocked: ['secrets/**']",
+        "blocked: ['*.{pem,key}']",
+        "blocked: ['[ab]']",
+        "blocked: [/]",
         "relax: [everything]",
         "backend: lxc",
         "network: all",
@@ -157,11 +161,25 @@ fn values_have_their_form() {
         "seccomp: ./p.json",
         "runtime: runsc",
         "allow_hosts: ['crates.io', 'x:443', '[::1]:80', 127.0.0.1]",
-        "blocked: ['secrets/**', '*.pem']",
+        "blocked: ['secrets/', '*.pem', '**/*.key', './a//b']",
         "relax: [limits]",
     ] {
         assert!(!project(&format!("sandbox: {{{good}}}")).is_empty(), "{good}");
     }
+}
+
+#[test]
+fn rules_for_changes_are_checked_when_they_are_read() {
+    let said = errors("changes:\n  auto: [docs/**]\n  deny:\n    - ok\n    - '[a'\n");
+    assert!(said.starts_with("cofferdam.yaml:5: changes.deny: \"[a\" is not a pattern"), "{said}");
+    let said = errors("changes:\n  allow_classes:\n    - cii\n");
+    assert!(said.starts_with("cofferdam.yaml:3: changes.allow_classes: \"cii\""), "{said}");
+    assert!(said.contains("did you mean `ci`?"), "{said}");
+    for bad in ["auto: ['../x']", "auto: ['!x']", "deny: ['{a']", "allow_classes: [CI]"] {
+        assert!(errors(&format!("changes: {{{bad}}}")).contains("changes."), "{bad}");
+    }
+    let good = "changes: {auto: ['docs/**', '*.{md,txt}'], deny: ['/secrets/', '[a-z]'], allow_classes: [ci, secret]}";
+    assert!(!project(good).is_empty());
 }
 
 #[test]

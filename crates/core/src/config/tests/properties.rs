@@ -43,7 +43,7 @@ fn samples(key: Key) -> &'static [&'static str] {
         Key::SandboxSeccomp => &["default", "/p.json"],
         Key::SandboxRuntime => &["null", "crun", "runsc"],
         Key::SandboxRelax | Key::PolicyRelax => &["[]", "[limits]", "[landlock, limits]"],
-        Key::ChangesAllowClasses => &["[]", "[ci]", "[ci, hooks]"],
+        Key::ChangesAllowClasses => &["[]", "[ci]", "[ci, editor]"],
         Key::PolicyRoot => &[".", "/"],
         Key::PolicyAllowedPaths => &["[]", "[/a]"],
         Key::PolicyExceptions => &["[]", "[{path: /a, reason: r}]"],
