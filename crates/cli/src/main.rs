@@ -7,7 +7,9 @@ mod context;
 mod exit;
 mod failure;
 mod json;
+mod pager;
 mod report;
+mod sealed;
 mod settings;
 mod table;
 
@@ -17,8 +19,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use commands::{
-    audit, completions, config, doctor, drive, events, gc, launcher, logs, run as run_command,
-    runs, show, trust,
+    audit, completions, config, diff, doctor, drive, events, gc, launcher, logs,
+    run as run_command, runs, show, trust,
 };
 use context::Context;
 use exit::Exit;
@@ -38,6 +40,7 @@ enum Command {
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
+    Diff(diff::DiffArgs),
     Events(events::EventsArgs),
     Audit(audit::AuditArgs),
     Config(config::ConfigArgs),
@@ -80,6 +83,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Runs(args) => runs::run(args, &context, out),
         Command::Show(args) => show::run(args, &context, out),
         Command::Logs(args) => logs::run(args, &context, out),
+        Command::Diff(args) => diff::run(args, &context, out),
         Command::Events(args) => events::run(args, &context, out),
         Command::Audit(args) => audit::run(args, &context, out),
         Command::Config(args) => config::run(args, &context, out),

@@ -1,6 +1,7 @@
 //! What runs changed: found, sealed, looked at, and applied or thrown away.
 //!
 //! - [`ChangeSet`]: a sealed manifest with its objects; never written to once it is sealed.
+//! - [`diff`]: what there is to look at.
 //! - [`Objects`]: contents by their hashes.
 //! - [`seal`]: makes a set of what a run left behind, by way of `capture`.
 //! - [`resume`]: lets a run begin with what an earlier one changed.
@@ -22,6 +23,7 @@ mod capture;
 pub mod conflict;
 pub mod copy;
 mod deposit;
+pub mod diff;
 pub mod discard;
 mod duplicate;
 mod git;

@@ -12,7 +12,7 @@ use super::selection::{Part, Selection};
 use super::turn::Turn;
 use super::{ChangeSet, recover};
 use crate::clock;
-use crate::state::remove_tree;
+use crate::tree::remove_tree;
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -18,7 +18,8 @@ use super::{ApplyError, NAMED, Progress, Site, applies, keep, scribe};
 use crate::changes::beneath::Workspace;
 use crate::changes::ledger::{Ledger, Operation, OperationKind};
 use crate::changes::turn::Turn;
-use crate::state::{StateDir, remove_tree};
+use crate::state::StateDir;
+use crate::tree::remove_tree;
 
 /// Up to this many directories are synced one by one.
 const FEW: usize = 16;

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, mkdirat, open, statx};
 
 use super::journal::Lodging;
 use crate::changes::beneath::Workspace;
-use crate::state::remove_tree;
+use crate::tree::remove_tree;
 
 /// Beside a journal.
 pub(crate) const SLOTS: &str = "slots";

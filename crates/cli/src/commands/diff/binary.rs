@@ -1,0 +1,70 @@
+//! Contents that are no text, in patches: git's "binary patch", a whole content as base 85 of its
+//! compressed bytes. See `diff.c` and `base85.c` of git for the form.
+
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use sha1::{Digest as _, Sha1};
+
+const ALPHABET: &[u8; 85] =
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
+/// Bytes on one line.
+const LINE: usize = 52;
+
+/// The name that git has for a content.
+pub(super) fn object_name(content: &[u8]) -> String {
+    let mut hasher = Sha1::new();
+    hasher.update(format!("blob {}\0", content.len()));
+    hasher.update(content);
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Both contents, so that the patch can be applied and taken back.
+pub(super) fn write(old: &[u8], new: &[u8], out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"GIT binary patch\n")?;
+    literal(new, out)?;
+    literal(old, out)
+}
+
+fn literal(content: &[u8], out: &mut dyn Write) -> io::Result<()> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(content)?;
+    writeln!(out, "literal {}", content.len())?;
+    for line in encoder.finish()?.chunks(LINE) {
+        out.write_all(&encoded(line))?;
+    }
+    out.write_all(b"\n")
+}
+
+/// A letter for the number of bytes, then five characters for every four.
+fn encoded(bytes: &[u8]) -> Vec<u8> {
+    let letters = (b'A'..=b'Z').chain(b'a'..=b'z');
+    let mut line: Vec<u8> = letters.skip(bytes.len() - 1).take(1).collect();
+    for group in bytes.chunks(4) {
+        let mut word = [0; 4];
+        word[..group.len()].copy_from_slice(group);
+        let mut rest = u32::from_be_bytes(word);
+        let mut digits = [0; 5];
+        for digit in digits.iter_mut().rev() {
+            *digit = ALPHABET[(rest % 85) as usize];
+            rest /= 85;
+        }
+        line.extend(digits);
+    }
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_named_and_written_as_git_does() {
+        assert_eq!(object_name(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        let mut out = Vec::new();
+        literal(b"", &mut out).unwrap();
+        assert_eq!(out, b"literal 0\nHcmV?d00001\n\n");
+    }
+}

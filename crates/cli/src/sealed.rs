@@ -1,0 +1,151 @@
+//! The sealed change set that a command is about, and the paths in it that were named.
+//!
+//! [`Words`] are the arguments `[RUN] [PATH]...`, the same for all commands about changes. A first word
+//! that is no run is a path in the newest run of this workspace.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::Args;
+use cofferdam_core::changes::ChangePath;
+use cofferdam_core::inert::Inert;
+use cofferdam_core::outcome::OutcomeClass;
+use cofferdam_core::paths::clean_absolute;
+use cofferdam_core::record::Record;
+use cofferdam_core::spec::Mode;
+use cofferdam_sandbox::changes::ChangeSet;
+use cofferdam_sandbox::runs::{FindError, Store};
+use cofferdam_sandbox::state::StateDir;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Which run, and which paths of it.
+#[derive(Debug, Args)]
+pub(crate) struct Words {
+    /// The run: its id, the end of it, or `last`, which is also what no run means.
+    run: Option<OsString>,
+    /// Only these files and directories, seen from here. `./NAME` is never taken for a run.
+    #[arg(value_name = "PATH")]
+    paths: Vec<OsString>,
+}
+
+/// A change set that was opened for a command.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    pub(crate) record: Record,
+    pub(crate) set: ChangeSet,
+    pub(crate) paths: Paths,
+}
+
+impl Sealed {
+    pub(crate) fn open(words: &Words, context: &Context) -> Result<Self, Failure> {
+        let store = Store::new(&StateDir::open(&context.state_dir)?);
+        let mut named: Vec<&OsString> = words.run.iter().chain(&words.paths).collect();
+        let run = match words.run.as_ref().and_then(|word| word.to_str()) {
+            None => "last",
+            Some(word) => match store.find(word, &context.cwd) {
+                // An error of its own comes later, where it is not a path either.
+                Err(FindError::Unknown(_)) => "last",
+                Err(error) => return Err(error.into()),
+                Ok(_) => {
+                    named.remove(0);
+                    word
+                }
+            },
+        };
+        let id = store.find(run, &context.cwd)?;
+        let record = store.record(id)?;
+        let Some(changes) = &record.changes else { return Err(without_changes(&record)) };
+        let set = ChangeSet::open(&store.dir(id), &changes.manifest).map_err(|error| {
+            Failure::from(error).hint("`cofferdam audit verify` tells what else was changed")
+        })?;
+        let named: Result<Vec<_>, _> = named
+            .into_iter()
+            .map(|name| Named::new(name, &record.workspace, &context.cwd))
+            .collect();
+        Ok(Self { paths: Paths { named: named? }, record, set })
+    }
+}
+
+/// Why a run has no change set, and what to do.
+fn without_changes(record: &Record) -> Failure {
+    let run = record.run.short();
+    let class = record.outcome.as_ref().map(|outcome| outcome.class);
+    let mode = record.plan.as_ref().map(|plan| plan.workspace.mode);
+    let (why, remedy) = match (class, mode) {
+        (None, _) => {
+            ("is still going on, or its owner died", "wait for its end, or run `cofferdam gc`")
+        }
+        (Some(OutcomeClass::Refused), _) => {
+            ("was refused: nothing ran", "`cofferdam show` says why")
+        }
+        (_, Some(Mode::Direct)) => (
+            "worked on the workspace itself (mode direct): its changes are there already",
+            "compare with your version control, or run with --mode stage",
+        ),
+        (_, Some(Mode::Readonly)) => {
+            ("could write nothing (mode readonly)", "run with --mode stage to stage changes")
+        }
+        _ => ("has no sealed changes", "run `cofferdam gc`, which seals what a dead run has left"),
+    };
+    Failure::new(Exit::Failed, anyhow::anyhow!("run {run} {why}")).hint(remedy)
+}
+
+/// The paths that were named on the command line. None named means all.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    named: Vec<Named>,
+}
+
+#[derive(Debug)]
+struct Named {
+    as_typed: OsString,
+    /// `None` is the whole workspace.
+    path: Option<ChangePath>,
+    matched: bool,
+}
+
+impl Named {
+    fn new(word: &OsString, workspace: &Path, cwd: &Path) -> Result<Self, Failure> {
+        // From elsewhere, paths start where the workspace does.
+        let from = if cwd.starts_with(workspace) { cwd } else { workspace };
+        let outside = || {
+            let (word, workspace) = (Inert::os(word), Inert::path(workspace));
+            Failure::usage(format!("{word} is not in the workspace {workspace}"))
+        };
+        let clean = clean_absolute(&from.join(word)).ok_or_else(outside)?;
+        let below = clean.strip_prefix(workspace).map_err(|_| outside())?;
+        let whole = below.as_os_str().is_empty();
+        let path = (!whole).then(|| ChangePath::new(below)).transpose();
+        let path = path.map_err(|error| Failure::usage(error.to_string()))?;
+        Ok(Self { as_typed: word.clone(), path, matched: false })
+    }
+}
+
+impl Paths {
+    /// Whether an entry was asked for: it is at or below a named path.
+    pub(crate) fn take(&mut self, path: &ChangePath) -> bool {
+        let mut taken = self.named.is_empty();
+        for named in &mut self.named {
+            if named.path.as_ref().is_none_or(|above| path.is_within(above)) {
+                named.matched = true;
+                taken = true;
+            }
+        }
+        taken
+    }
+
+    /// To be asked at the end: a name that fits nothing was a mistake.
+    pub(crate) fn check_all_matched(&self, record: &Record) -> Result<(), Failure> {
+        let Some(named) = self.named.iter().find(|n| !n.matched && n.path.is_some()) else {
+            return Ok(());
+        };
+        let message =
+            format!("run {} changed nothing at {}", record.run.short(), Inert::os(&named.as_typed));
+        Err(Failure::new(Exit::Failed, anyhow::Error::msg(message)).hint(
+            "`cofferdam diff --name-only` lists what it changed; `cofferdam runs` lists runs",
+        ))
+    }
+}
