@@ -8,12 +8,14 @@
 mod case;
 mod changes;
 mod driver;
+mod engine;
 mod figures;
 mod overhead;
 mod page;
 mod place;
 mod rounds;
 mod start;
+mod throughput;
 
 use std::process::ExitCode;
 
@@ -30,11 +32,13 @@ const HELP: &str = "\
 Usage: cargo xtask bench [NAME…] [OPTIONS]
 
 Measures wall time from start to end of each case, in interleaved rounds, and prints median, 99th
-percentile and the ratio of the median to the base case. Without a name all benches are run.
+percentile and the ratio of the median to the base case; for many starts at once, how many a second. Without a name all benches are run.
 
 Benches:
   start   starting a command: bare, sandboxed, in bubblewrap
   launch  starting a command from a process that lives on, as servers do
+  throughput  how many a second, with several callers at once
+  engine  the same start by a container engine
   size    starting one in a workspace of 3 files and of 100,000
   git     git status, outside a sandbox and inside
   grep    grep -r over a tree, outside and inside
@@ -76,6 +80,8 @@ struct Bench {
 const BENCHES: &[Bench] = &[
     Bench { name: "start", kind: Kind::Rounds(start::cases), most_rounds: usize::MAX },
     Bench { name: "launch", kind: Kind::Rounds(driver::cases), most_rounds: usize::MAX },
+    Bench { name: "throughput", kind: Kind::Rounds(throughput::cases), most_rounds: 20 },
+    Bench { name: "engine", kind: Kind::Rounds(engine::cases), most_rounds: 50 },
     Bench { name: "size", kind: Kind::Rounds(start::sizes), most_rounds: usize::MAX },
     Bench { name: "git", kind: Kind::Rounds(overhead::git), most_rounds: 50 },
     Bench { name: "grep", kind: Kind::Rounds(overhead::grep), most_rounds: 20 },

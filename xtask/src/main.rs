@@ -4,6 +4,7 @@
 //! - `test`: everything that must hold before a change goes in.
 //! - `bench`: speed, measured in interleaved rounds against a base.
 //! - `bless`: writes the generated references anew.
+//! - `build`: the program as it is given out.
 
 #![expect(
     clippy::print_stdout,
@@ -16,6 +17,7 @@ mod bench;
 mod bless;
 mod cargo;
 mod provide;
+mod release;
 mod test;
 
 use std::process::ExitCode;
@@ -29,6 +31,7 @@ Commands:
   test    format, lints, tests and documentation tests, all of them
   bench   measure speed
   bless   write the generated references anew
+  build   the release binary, one file that needs nothing else
 
 `cargo xtask COMMAND --help` says more.";
 
@@ -51,6 +54,7 @@ fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         Some("test") => test::run(args),
         Some("bench") => bench::run(args),
         Some("bless") => bless::run(args),
+        Some("build") => release::run(args),
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");
             Ok(ExitCode::SUCCESS)

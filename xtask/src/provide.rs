@@ -91,6 +91,15 @@ fn programs(install: Install) -> Result<()> {
     Ok(())
 }
 
+/// Installs one more package, for a bench that can do without.
+pub(crate) fn package(name: &str) -> Result<()> {
+    if !is_there("apt-get") {
+        bail!("this is no Debian: install {name} with your package manager");
+    }
+    println!("installing {name}");
+    succeed(apt_get()?.args(["install", "-y", "--no-install-recommends", name]))
+}
+
 fn apt_get() -> Result<Command> {
     let mut command = if works(Command::new("/bin/sh").args(["-c", "test \"$(id -u)\" = 0"])) {
         Command::new("apt-get")

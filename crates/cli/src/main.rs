@@ -16,7 +16,7 @@ mod table;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
     audit, completions, config, diff, doctor, drive, events, gc, launcher, logs,
@@ -55,7 +55,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => return wrong_usage(&error),
     };
@@ -69,6 +69,20 @@ fn main() -> ExitCode {
             failure.exit.into()
         }
     }
+}
+
+/// The words of all commands take longer to put together than those of `run`, which is started most. Where
+/// those alone do not do, to help or to complain, all are asked.
+fn parse() -> Result<Cli, clap::Error> {
+    let mut words = std::env::args_os().skip(1).peekable();
+    if words.peek().is_some_and(|word| word == "run") {
+        let parser = run_command::RunArgs::augment_args(clap::Command::new("run"));
+        let args = parser.try_get_matches_from(words);
+        if let Ok(args) = args.and_then(|m| run_command::RunArgs::from_arg_matches(&m)) {
+            return Ok(Cli { command: Command::Run(Box::new(args)) });
+        }
+    }
+    Cli::try_parse()
 }
 
 fn run(cli: &Cli) -> Result<Exit, Failure> {

@@ -66,6 +66,10 @@ impl fmt::Display for Inert<'_> {
 /// JSON text that is inert as well, and means the same: whatever is not plainly visible is escaped. Such
 /// characters can only stand inside strings, where an escape may stand for any of them.
 pub fn json(text: &str) -> String {
+    // Most texts are plain throughout.
+    if text.bytes().all(|b| b == b'\n' || (b.is_ascii() && is_plain(char::from(b)))) {
+        return text.to_owned();
+    }
     let mut inert = String::with_capacity(text.len());
     for c in text.chars() {
         if c == '\n' || is_plain(c) {

@@ -41,15 +41,23 @@ impl Redactor {
             .flat_map(|value| [value, value.trim()])
             .filter(|value| value.len() >= MIN_LEN)
             .collect();
+        if values.is_empty() {
+            return Self::default();
+        }
         values.sort_unstable();
         values.dedup();
         let longest = values.iter().map(|v| v.len()).max().unwrap_or(0);
         let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values);
         let inner = match finder {
-            Ok(finder) if !values.is_empty() => Some(Arc::new(Inner { finder, longest })),
-            _ => None,
+            Ok(finder) => Some(Arc::new(Inner { finder, longest })),
+            Err(_) => None,
         };
         Self { inner }
+    }
+
+    /// Whether there is nothing to hide.
+    pub fn is_empty(&self) -> bool {
+        self.inner.is_none()
     }
 
     pub fn text(&self, text: &str) -> String {

@@ -1,5 +1,6 @@
 //! One thing to be measured.
 
+use std::any::Any;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -14,7 +15,13 @@ pub(crate) struct Case {
     pub(crate) pause: Duration,
     /// What has to be done before each act, not counted either.
     ready: Box<dyn FnMut() -> Result<()>>,
+    /// How many starts one act is.
+    pub(crate) starts: usize,
+    /// Why it cannot be measured here.
+    pub(crate) skipped: Option<String>,
     act: Box<dyn FnMut() -> Result<()>>,
+    /// What has to last as long as the case.
+    kept: Option<Box<dyn Any>>,
 }
 
 impl Case {
@@ -29,7 +36,30 @@ impl Case {
         pause: Duration,
         act: impl FnMut() -> Result<()> + 'static,
     ) -> Self {
-        Self { name: name.into(), pause, ready: Box::new(|| Ok(())), act: Box::new(act) }
+        Self {
+            name: name.into(),
+            pause,
+            starts: 1,
+            skipped: None,
+            ready: Box::new(|| Ok(())),
+            act: Box::new(act),
+            kept: None,
+        }
+    }
+
+    /// The same, where one act is many starts.
+    pub(crate) fn of_starts(self, starts: usize) -> Self {
+        Self { starts, ..self }
+    }
+
+    /// One that stands in the table with the reason why it has no figures.
+    pub(crate) fn skipped(name: impl Into<String>, reason: String) -> Self {
+        Self { skipped: Some(reason), ..Self::new(name, || bail!("it is skipped")) }
+    }
+
+    /// Has something last as long as the case.
+    pub(crate) fn keep(&mut self, what: impl Any) {
+        self.kept = Some(Box::new(what));
     }
 
     /// A program, from its start to its end. One that fails is an error and not a fast result.

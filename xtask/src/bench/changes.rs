@@ -11,9 +11,10 @@ use anyhow::{Context as _, Result, bail};
 
 use super::case::Case;
 use super::place::Place;
-use super::start::{cofferdam, fill, with};
+use super::start::{fill, with};
 use crate::cargo::{shown, succeed};
 use crate::provide::is_there;
+use crate::release::binary;
 
 /// What changes ten files of a tree made by [`fill`].
 const TEN_CHANGES: &str = "for n in 0 1 2 3 4; do echo changed >> d$n/f0.txt; done; \
@@ -33,7 +34,7 @@ pub(crate) fn in_100k(place: &Place) -> Result<Vec<Case>> {
 
 /// Ten changes among `dirs` hundred files: to know of them.
 fn listing(place: &Place, dirs: usize) -> Result<Vec<Case>> {
-    let program = cofferdam()?;
+    let program = binary()?;
     // The same tree twice: one in which the changes were made, one in which they are staged.
     let (plain, staged) = (place.workspace().join("plain"), place.workspace().join("staged"));
     for tree in [&plain, &staged] {
@@ -79,7 +80,7 @@ fn applying(place: &Place, dirs: usize) -> Result<Vec<Case>> {
     if !is_there("rsync") {
         bail!("rsync, the peer to compare with, is missing: cargo xtask test installs it");
     }
-    let program = cofferdam()?;
+    let program = binary()?;
     let (source, home) = (place.workspace().join("source"), place.workspace().join("home"));
     fill(&source, dirs, 100)?;
     fs::create_dir(&home)?;
@@ -129,7 +130,7 @@ fn applying(place: &Place, dirs: usize) -> Result<Vec<Case>> {
 
 /// A change set of a million files: time and memory of sealing and applying it, once.
 pub(crate) fn million(place: &Place) -> Result<String> {
-    let program = cofferdam()?;
+    let program = binary()?;
     let make = "i = 0\nimport os\nfor d in range(1000):\n    os.mkdir(f'd{d}')\n    \
                 for f in range(1000):\n        os.close(os.open(f'd{d}/f{f}', os.O_CREAT | os.O_WRONLY))\n";
     let run = in_dir(

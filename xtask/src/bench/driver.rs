@@ -1,6 +1,7 @@
 //! How long a start takes from a process that lives on, as that of a server: one line in, one out.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
@@ -8,25 +9,17 @@ use anyhow::{Context as _, Result, bail};
 
 use super::case::Case;
 use super::place::Place;
-use super::start::{cofferdam, with};
+use super::start::with;
+use crate::release;
 
 /// Between two starts, so that what is done after an answer is not done during the next.
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
-    let program = cofferdam()?;
+    let program = release::binary()?;
     let case = |name: &str, how: &str| -> Result<Case> {
-        let mut command = with(place, &program, &["drive", how]);
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut driver = Driver::new(child.context("cannot start the driver")?)?;
-        // Only a driver that starts the command is timed.
-        driver.ask(
-            r#"["--sandbox","native","--relax","limits","--","/bin/sh","-c","exit 83"]"#,
-            83,
-        )?;
-        let nothing = r#"["--sandbox","native","--relax","limits","--","/bin/true"]"#;
-        driver.ask(nothing, 0)?;
-        Ok(Case::paused(name, PAUSE, move || driver.ask(nothing, 0)))
+        let mut driver = Driver::start(place, &program, how)?;
+        Ok(Case::paused(name, PAUSE, move || driver.ask_nothing()))
     };
     Ok(vec![
         case("plain start of `/bin/true`", "plain")?,
@@ -35,13 +28,32 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
     ])
 }
 
-struct Driver {
+/// What is asked for: once to prove that it is done, then to be timed.
+const SOMETHING: &str =
+    r#"["--sandbox","native","--relax","limits","--","/bin/sh","-c","exit 83"]"#;
+const NOTHING: &str = r#"["--sandbox","native","--relax","limits","--","/bin/true"]"#;
+
+pub(super) struct Driver {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Driver {
+    /// Only a driver that starts the command is timed.
+    pub(super) fn start(place: &Place, program: &Path, how: &str) -> Result<Self> {
+        let mut command = with(place, program, &["drive", how]);
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut driver = Self::new(child.context("cannot start the driver")?)?;
+        driver.ask(SOMETHING, 83)?;
+        driver.ask_nothing()?;
+        Ok(driver)
+    }
+
+    pub(super) fn ask_nothing(&mut self) -> Result<()> {
+        self.ask(NOTHING, 0)
+    }
+
     fn new(mut child: Child) -> Result<Self> {
         let stdout = child.stdout.take().context("the driver has no output")?;
         Ok(Self { stdin: child.stdin.take(), stdout: BufReader::new(stdout), child })

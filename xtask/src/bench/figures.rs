@@ -21,6 +21,9 @@ struct Row {
     p99: Duration,
     /// Of the median to the base case's.
     ratio: f64,
+    /// Where one time is many starts.
+    per_second: Option<f64>,
+    skipped: Option<String>,
 }
 
 impl Table {
@@ -30,16 +33,30 @@ impl Table {
         let rows = cases.iter().map(|case| {
             let median = rank(&case.times, 50);
             let ratio = median.as_secs_f64() / base.as_secs_f64();
-            Row { name: case.name.clone(), median, p99: rank(&case.times, 99), ratio }
+            let (name, skipped) = (case.name.clone(), case.skipped.clone());
+            #[expect(clippy::cast_precision_loss, reason = "a few hundred starts")]
+            let rate = || case.starts as f64 / median.as_secs_f64();
+            let per_second = (case.starts > 1).then(rate);
+            Row { name, median, p99: rank(&case.times, 99), ratio, per_second, skipped }
         });
         Self { bench: bench.to_owned(), rounds, host: host(), rows: rows.collect() }
     }
 
     pub(crate) fn markdown(&self) -> String {
-        let mut text = String::from("| case | median | p99 | ratio |\n|---|---:|---:|---:|\n");
-        for Row { name, median, p99, ratio } in &self.rows {
+        let mut text = if self.rows.iter().any(|row| row.per_second.is_some()) {
+            String::from("| case | a second |\n|---|---:|\n")
+        } else {
+            String::from("| case | median | p99 | ratio |\n|---|---:|---:|---:|\n")
+        };
+        for Row { name, median, p99, ratio, per_second, skipped } in &self.rows {
             let (median, p99) = (milliseconds(*median), milliseconds(*p99));
-            text += &format!("| {name} | {median:.2} ms | {p99:.2} ms | {ratio:.2} |\n");
+            text += &match (per_second, skipped) {
+                (_, Some(reason)) => format!("| {name} | skipped: {reason} | | |\n"),
+                (Some(rate), None) => format!("| {name} | {rate:.0} |\n"),
+                (None, None) => {
+                    format!("| {name} | {median:.2} ms | {p99:.2} ms | {ratio:.2} |\n")
+                }
+            };
         }
         text + &format!("\n{} interleaved rounds; {}.", self.rounds.counted, self.host)
     }
@@ -54,6 +71,8 @@ impl Table {
                     "median_ms": milliseconds(row.median),
                     "p99_ms": milliseconds(row.p99),
                     "ratio": row.ratio,
+                    "per_second": row.per_second,
+                    "skipped": row.skipped,
                 })
             })
             .collect();
@@ -97,7 +116,8 @@ mod tests {
     use super::*;
 
     fn times(name: &str, milliseconds: impl Iterator<Item = u64>) -> Times {
-        Times { name: name.to_owned(), times: milliseconds.map(Duration::from_millis).collect() }
+        let times = milliseconds.map(Duration::from_millis).collect();
+        Times { name: name.to_owned(), times, starts: 1, skipped: None }
     }
 
     fn table() -> Table {
@@ -112,6 +132,20 @@ mod tests {
         assert!(text.contains("| base | 100.00 ms | 198.00 ms | 1.00 |\n"), "{text}");
         assert!(text.contains("| twice | 200.00 ms | 396.00 ms | 2.00 |\n"), "{text}");
         assert_eq!(rank(&[Duration::from_secs(1)], 99), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn many_starts_are_counted_by_the_second_and_a_skipped_case_says_why() {
+        let rounds = Rounds { warm_up: 0, counted: 2 };
+        let many = Times { starts: 50, ..times("many", [100, 100].into_iter()) };
+        let text = Table::new("throughput", rounds, &[many]).markdown();
+        assert!(
+            text.contains("| case | a second |\n") && text.contains("| many | 500 |\n"),
+            "{text}"
+        );
+        let skipped = Times { skipped: Some("no engine".into()), ..times("x", [].into_iter()) };
+        let text = Table::new("engine", rounds, &[times("base", 1..=2), skipped]).markdown();
+        assert!(text.contains("| x | skipped: no engine | | |\n"), "{text}");
     }
 
     #[test]

@@ -6,8 +6,9 @@ use anyhow::{Context as _, Result};
 
 use super::case::Case;
 use super::place::Place;
-use super::start::{NATIVE, cofferdam, with};
+use super::start::{NATIVE, with};
 use crate::cargo::succeed;
+use crate::release;
 
 pub(crate) fn git(place: &Place) -> Result<Vec<Case>> {
     source_tree(place)?;
@@ -50,7 +51,7 @@ pub(crate) fn cargo_build(place: &Place) -> Result<Vec<Case>> {
 
 /// The same script, outside and inside.
 fn pair(place: &Place, name: &str, script: &str) -> Result<Vec<Case>> {
-    let cofferdam = cofferdam()?;
+    let cofferdam = release::binary()?;
     let own = |command: &mut std::process::Command| {
         // Toolchains are found by the user's own search path and home.
         for variable in ["PATH", "HOME", "RUSTUP_HOME"] {

@@ -18,12 +18,20 @@ pub(crate) struct Rounds {
 pub(crate) struct Times {
     pub(crate) name: String,
     pub(crate) times: Vec<Duration>,
+    /// Starts in each of them.
+    pub(crate) starts: usize,
+    /// Why there are none.
+    pub(crate) skipped: Option<String>,
 }
 
 pub(crate) fn measure(cases: &mut [Case], rounds: Rounds) -> Result<Vec<Times>> {
-    let mut all: Vec<Times> =
-        cases.iter().map(|case| Times { name: case.name.clone(), times: Vec::new() }).collect();
-    let mut order: Vec<usize> = (0..cases.len()).collect();
+    let empty = |case: &Case| {
+        let (name, skipped) = (case.name.clone(), case.skipped.clone());
+        Times { name, times: Vec::new(), starts: case.starts, skipped }
+    };
+    let mut all: Vec<Times> = cases.iter().map(empty).collect();
+    let mut order: Vec<usize> =
+        (0..cases.len()).filter(|at| cases[*at].skipped.is_none()).collect();
     let mut dice = Dice::new();
     for round in 0..rounds.warm_up + rounds.counted {
         dice.shuffle(&mut order);
@@ -94,6 +102,14 @@ mod tests {
             round.sort_unstable();
             assert_eq!(round, ["a", "b", "c"]);
         }
+    }
+
+    #[test]
+    fn a_skipped_case_keeps_its_place_and_its_reason() {
+        let mut cases = [Case::new("a", || Ok(())), Case::skipped("b", "no engine".into())];
+        let times = measure(&mut cases, Rounds { warm_up: 1, counted: 3 }).unwrap();
+        assert_eq!((times[0].times.len(), times[1].times.len()), (3, 0));
+        assert_eq!(times[1].skipped.as_deref(), Some("no engine"));
     }
 
     #[test]

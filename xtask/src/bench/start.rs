@@ -3,21 +3,22 @@
 //! A program that never starts its command ends well too, and sooner. So every case first has to show
 //! that it does what its name says; only then is it timed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
 use super::case::Case;
 use super::place::Place;
-use crate::cargo::{cargo, shown, succeed, target_dir};
+use crate::cargo::shown;
 use crate::provide::is_there;
+use crate::release;
 
 pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
     if !is_there("bwrap") {
         bail!("bwrap, the peer to compare with, is missing: cargo xtask test installs it");
     }
-    let cofferdam = cofferdam()?;
+    let cofferdam = release::binary()?;
     let version = || with(place, &cofferdam, &["--version"]);
     prove(version(), 0, "cofferdam ")?;
     Ok(vec![
@@ -31,7 +32,7 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
 
 /// The same start in a small workspace and in a large one.
 pub(crate) fn sizes(place: &Place) -> Result<Vec<Case>> {
-    let cofferdam = cofferdam()?;
+    let cofferdam = release::binary()?;
     let (small, large) = (place.workspace().join("small"), place.workspace().join("large"));
     fill(&small, 1, 3)?;
     fill(&large, 1000, 100)?;
@@ -59,15 +60,8 @@ pub(super) fn fill(tree: &Path, dirs: usize, files: usize) -> Result<()> {
     Ok(())
 }
 
-/// The release binary, built.
-pub(super) fn cofferdam() -> Result<PathBuf> {
-    let build = ["build", "--release", "--package", "cofferdam-cli", "--bin", "cofferdam"];
-    succeed(&mut cargo(build))?;
-    Ok(target_dir()?.join("release/cofferdam"))
-}
-
 /// What is started in the end.
-const NOTHING: &str = "/bin/true";
+pub(super) const NOTHING: &str = "/bin/true";
 
 /// What is started instead to prove it: words and an exit code that nobody else would come up with.
 const SOMETHING: &[&str] = &["/bin/sh", "-c", "echo started; exit 83"];
@@ -90,7 +84,7 @@ const BWRAP: &[&str] = &[
 ];
 
 /// A program that starts the command at the end of its own arguments.
-fn starter(name: &str, place: &Place, program: &Path, args: &[&str]) -> Result<Case> {
+pub(super) fn starter(name: &str, place: &Place, program: &Path, args: &[&str]) -> Result<Case> {
     let command = |started: &[&str]| with(place, program, &[args, started].concat());
     prove(command(SOMETHING), 83, "started\n").with_context(|| format!("case {name}"))?;
     Ok(Case::command(name, command(&[NOTHING])))
@@ -102,8 +96,14 @@ pub(super) fn with(place: &Place, program: &Path, args: &[&str]) -> Command {
     command
 }
 
+/// What proves a program that starts the command at the end of these arguments.
+pub(super) fn shown_by(mut program: Command, args: &[&str]) -> Command {
+    program.args(args).args(SOMETHING);
+    program
+}
+
 /// Runs `command` once and wants exactly this code, and an output that begins like this.
-fn prove(mut command: Command, code: i32, beginning: &str) -> Result<()> {
+pub(super) fn prove(mut command: Command, code: i32, beginning: &str) -> Result<()> {
     let output = command.stdin(Stdio::null()).output();
     let output = output.with_context(|| format!("cannot start {}", shown(&command)))?;
     let said = String::from_utf8_lossy(&output.stdout);

@@ -91,6 +91,10 @@ impl Scribe {
         self.events(events)?;
         kept["anchor"] = self.redacted(&self.anchor);
         self.store.replace(self.run, RECORD, &kept)?;
+        if self.redactor.is_empty() {
+            // With nothing to hide it is what it was.
+            return Ok(Record { anchor: self.anchor.clone(), ..record.clone() });
+        }
         let path = dir.join(RECORD);
         serde_json::from_value(kept).map_err(|source| StateError::Unreadable { path, source })
     }

@@ -1,0 +1,133 @@
+//! The same start by a container engine: a new container for each, and one container for all.
+//!
+//! Apart from the other starts, because an engine goes on working after it has answered. Where none answers,
+//! a private one is started, with its own state and without a network, and stopped at the end; where that
+//! cannot be had either, the table says so.
+
+mod private;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result};
+
+use super::case::Case;
+use super::place::Place;
+use super::start::{NATIVE, NOTHING, prove, shown_by, starter};
+use crate::cargo::{output_of, succeed, works};
+use crate::provide::is_there;
+use crate::release;
+use private::PrivateEngine;
+
+const DEFAULT_SOCKET: &str = "unix:///var/run/docker.sock";
+const IMAGE: &str = "cofferdam-bench";
+
+pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
+    let cofferdam = release::binary()?;
+    let mut cases = vec![
+        Case::command("plain start of `/bin/true`", place.command(NOTHING)),
+        starter("`cofferdam run`: native, staged, limited, recorded", place, &cofferdam, NATIVE)?,
+    ];
+    let names = ["`docker exec` into a container that runs", "`docker run --rm`, no network"];
+    match Engine::find(place) {
+        Ok(engine) => cases.extend(engine.cases(names)?),
+        Err(error) => {
+            let reason = format!("{error:#}");
+            cases.extend(names.map(|name| Case::skipped(name, reason.clone())));
+        }
+    }
+    Ok(cases)
+}
+
+/// An engine that answers, with an image of ours and a container that waits.
+struct Engine {
+    host: String,
+    container: String,
+    /// Stopped after everything of ours is removed: fields are dropped in order.
+    _private: Option<PrivateEngine>,
+}
+
+impl Engine {
+    fn find(place: &Place) -> Result<Self> {
+        let answers = |host: &str| {
+            is_there("docker") && works(docker(host).args(["version", "--format", "x"]))
+        };
+        let (host, private) = if answers(DEFAULT_SOCKET) {
+            (DEFAULT_SOCKET.to_owned(), None)
+        } else {
+            let private = PrivateEngine::start(place)?;
+            (private.host(), Some(private))
+        };
+        let mut engine = Self { host, container: String::new(), _private: private };
+        engine.import(place)?;
+        let wait = ["run", "--detach", "--network", "none", IMAGE, "/bin/sleep", "1000000"];
+        let id = output_of(engine.docker().args(wait))?;
+        engine.container = String::from_utf8(id)?.trim().to_owned();
+        Ok(engine)
+    }
+
+    fn docker(&self) -> Command {
+        docker(&self.host)
+    }
+
+    /// One static program and the names it goes by.
+    fn import(&self, place: &Place) -> Result<()> {
+        let tree = place.workspace().join("image");
+        let bin = tree.join("bin");
+        std::fs::create_dir_all(&bin).with_context(|| format!("cannot make {}", bin.display()))?;
+        let busybox = [Path::new("/bin/busybox"), Path::new("/usr/bin/busybox")];
+        let busybox = busybox.into_iter().find(|path| path.is_file());
+        let busybox = busybox.context("there is no busybox (package busybox-static)")?;
+        std::fs::copy(busybox, bin.join("busybox")).context("cannot copy busybox")?;
+        for name in ["sh", "true", "sleep"] {
+            std::os::unix::fs::symlink("busybox", bin.join(name)).context("cannot make a link")?;
+        }
+        let mut tar = Command::new("tar");
+        let mut tar = tar
+            .arg("-C")
+            .arg(&tree)
+            .args(["-c", "."])
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start tar")?;
+        let packed = tar.stdout.take().context("tar has no output")?;
+        succeed(self.docker().args(["import", "-", IMAGE]).stdin(packed).stdout(Stdio::null()))?;
+        tar.wait().context("tar is lost")?;
+        Ok(())
+    }
+
+    fn cases(self, [exec, run]: [&str; 2]) -> Result<Vec<Case>> {
+        let in_new = ["run", "--rm", "--network", "none", IMAGE];
+        let in_old = ["exec", self.container.as_str()];
+        for args in [&in_new[..], &in_old[..]] {
+            prove(shown_by(self.docker(), args), 83, "started\n")?;
+        }
+        let command = |args: &[&str]| {
+            let mut command = self.docker();
+            command.args(args).arg(NOTHING);
+            command
+        };
+        let (in_old, in_new) = (command(&in_old), command(&in_new));
+        let mut run = Case::command(run, in_new);
+        // The last case to go takes the engine with it.
+        run.keep(self);
+        Ok(vec![Case::command(exec, in_old), run])
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if !self.container.is_empty() && !works(self.docker().args(["rm", "-f", &self.container])) {
+            eprintln!("xtask: the engine does not remove the container {}", self.container);
+        }
+        if !works(self.docker().args(["rmi", "-f", IMAGE])) {
+            eprintln!("xtask: the engine does not remove the image {IMAGE}");
+        }
+    }
+}
+
+fn docker(host: &str) -> Command {
+    let mut command = Command::new("docker");
+    command.args(["--host", host]).stdin(Stdio::null());
+    command
+}
