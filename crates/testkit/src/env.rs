@@ -126,6 +126,16 @@ impl TestEnv {
         path
     }
 
+    /// A symlink in the workspace, owned like a file.
+    #[track_caller]
+    pub fn symlink(&self, target: impl AsRef<Path>, name: impl AsRef<Path>) -> PathBuf {
+        let path = self.workspace().join(name);
+        std::os::unix::fs::symlink(target, &path)
+            .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        self.user.own(&path);
+        path
+    }
+
     #[track_caller]
     fn write(&self, path: &Path, content: &[u8]) {
         let parent = path.parent().expect("a file has a parent");

@@ -2,6 +2,7 @@
 //!
 //! - [`TestEnv`]: own home, state, configuration and workspace; runs the binary, reads what it wrote.
 //! - [`Finished`]: what one command did, with assertions that show all of it when they fail.
+//! - [`Manifest`]: what a run changed.
 //! - [`TreeHash`]: a directory tree as one value, to show that nothing in it changed.
 //! - [`native`]: claims about the native backend, tried as root and as an ordinary user.
 //! - [`wait_until`]: patience with an end.
@@ -12,6 +13,7 @@
 mod env;
 mod finished;
 mod leaks;
+mod manifest;
 pub mod native;
 mod state;
 mod tree;
@@ -20,5 +22,6 @@ mod wait;
 
 pub use env::TestEnv;
 pub use finished::Finished;
+pub use manifest::Manifest;
 pub use tree::TreeHash;
 pub use wait::wait_until;

@@ -1,9 +1,9 @@
 //! A long-lived process with a launcher, as a test sees it.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
@@ -83,10 +83,11 @@ impl<'a> Driver<'a> {
         panic!("never from the pool");
     }
 
-    /// Whether the run's changes are in a directory that was prepared.
-    pub(crate) fn came_from(&self, ready: &BTreeMap<String, u64>, record: &Value) -> bool {
-        let upper = self.run_dir(record).join("upper");
-        ready.values().any(|inode| *inode == fs::metadata(&upper).unwrap().ino())
+    /// Whether the run got a directory that was prepared: the kernel knows where it was last.
+    pub(crate) fn came_from(&self, ready: &BTreeMap<String, File>, record: &Value) -> bool {
+        let dir = self.run_dir(record);
+        let place = |upper: &File| fs::read_link(format!("/proc/self/fd/{}", upper.as_raw_fd()));
+        ready.values().any(|upper| place(upper).unwrap().starts_with(&dir))
     }
 
     pub(crate) fn run_dir(&self, record: &Value) -> PathBuf {
@@ -101,8 +102,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Prepared sandboxes by name, with the inode of what will be the run's changes. All of them stand.
-    pub(crate) fn wait_until_ready(&self) -> BTreeMap<String, u64> {
+    /// Prepared sandboxes by name, with the directory of what will be the run's changes. All of them stand.
+    pub(crate) fn wait_until_ready(&self) -> BTreeMap<String, File> {
         let mut ready = BTreeMap::new();
         let full = wait_until(PATIENCE, || {
             ready = self.prepared();
@@ -112,9 +113,9 @@ impl<'a> Driver<'a> {
         ready
     }
 
-    fn prepared(&self) -> BTreeMap<String, u64> {
+    fn prepared(&self) -> BTreeMap<String, File> {
         let places = pools(self.env).into_iter().flat_map(|pool| directories(&pool));
-        let upper = |dir: &PathBuf| fs::metadata(dir.join("upper")).ok().map(|meta| meta.ino());
+        let upper = |dir: &PathBuf| File::open(dir.join("upper")).ok();
         places.filter_map(|dir| Some((name(&dir), upper(&dir)?))).collect()
     }
 

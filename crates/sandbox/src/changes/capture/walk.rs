@@ -110,12 +110,21 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
         let lower = if below == Below::Hidden { before.as_ref() } else { None };
         let lower = names(lower).map_err(CaptureError::io("list", &here))?;
         if let Some(far) = self.levels.len().checked_sub(OPEN) {
-            let far = &mut self.levels[far];
-            far.after.iter_mut().chain(&mut far.before).for_each(Dir::put_away);
+            self.put_away(far);
         }
         let names = Union::new(upper, lower);
         self.levels.push(Level { after, before, names, path: self.path.len(), below });
         Ok(())
+    }
+
+    /// Closes the directories of a level, as far as the next one leads back to them.
+    fn put_away(&mut self, at: usize) {
+        let [far, next, ..] = &mut self.levels[at..] else { return };
+        for (dir, below) in [(&mut far.after, &next.after), (&mut far.before, &next.before)] {
+            if let (Some(dir), Some(_)) = (dir, below) {
+                dir.put_away();
+            }
+        }
     }
 
     fn leave(&mut self) -> Result<(), CaptureError> {

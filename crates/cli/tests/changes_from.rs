@@ -1,0 +1,155 @@
+//! `run --from RUN` begins where another run ended, and speaks of what stood before *that* one.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot look at its own surroundings has failed"
+)]
+
+use std::fs;
+
+use cofferdam_testkit::{TestEnv, native};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
+
+const FIRST: &str = "set -e; echo 1 >> edit; rm gone; rm -r tree; rm file; mkdir file; \
+                     echo in > file/in; ln -sf new link; echo h > h1; ln h1 h2; mkdir shut; \
+                     echo s > shut/s; chmod 500 shut; mkfifo fifo; rm -r again; mkdir again; \
+                     echo n > again/new; truncate -s 100M holes";
+
+fn furnish(env: &TestEnv) {
+    for (name, text) in [
+        ("edit", "base\n"),
+        ("gone", "g"),
+        ("tree/a/b", "b"),
+        ("file", "f"),
+        ("again/old", "o"),
+        ("kept", "k"),
+    ] {
+        env.file(name, text);
+    }
+    env.symlink("old", "link");
+}
+
+#[test]
+fn nothing_more_done_means_the_same_changes() {
+    native::as_root_and_as_user(BINARY, |env| {
+        furnish(env);
+        native::run(env, &[], FIRST).assert_exit(0);
+        let first = env.manifest("last");
+        native::run(env, &["--from", "last"], "true").assert_exit(0);
+        let second = env.manifest("last");
+        assert_eq!(second.entries, first.entries);
+        assert_eq!(second.header["base"], first.header["base"], "the older base counts");
+        // It stands by itself.
+        let run = env.runs().remove(0);
+        fs::remove_dir_all(env.run_dir(&run)).unwrap();
+        assert_eq!(second.bytes("before", "tree/a/b"), b"b");
+        assert_eq!(second.bytes("after", "file/in"), b"in\n");
+        let shown = env.run(["show"]).assert_exit(0).stdout_text().into_owned();
+        assert!(shown.contains(&format!("from        run {}", &run[run.len() - 8..])), "{shown}");
+    });
+}
+
+#[test]
+fn the_program_sees_what_was_left_and_goes_on() {
+    native::as_root_and_as_user(BINARY, |env| {
+        furnish(env);
+        native::run(env, &[], FIRST).assert_exit(0);
+        let before = env.tree_hash(env.workspace());
+        let script = "cat edit file/in h2; readlink link; ls again; ls -d tree gone 2>/dev/null; \
+                      stat -c %h h1; echo 2 >> edit; printf g > gone; rm -r file; printf f > file; \
+                      rm h1; chmod 700 shut; rm -rf shut; mkdir tree; echo t > tree/t";
+        let done = native::run(env, &["--from", "last"], script);
+        done.assert_exit(0).assert_stdout("base\n1\nin\nh\nnew\nnew\n2\n");
+        assert_eq!(env.tree_hash(env.workspace()), before);
+        let manifest = env.manifest("last");
+        assert_eq!(
+            manifest.list(),
+            [
+                "created again/new",
+                "deleted again/old",
+                "modified edit",
+                "created fifo",
+                "created h2",
+                "created holes",
+                "modified link",
+                "deleted tree/a",
+                "deleted tree/a/b",
+                "created tree/t",
+            ]
+        );
+        assert_eq!(manifest.bytes("before", "edit"), b"base\n");
+        assert_eq!(manifest.bytes("after", "edit"), b"base\n1\n2\n");
+    });
+}
+
+/// What the host did between the two runs is neither lost nor taken for what was there before.
+#[test]
+fn the_host_went_on_meanwhile() {
+    native::as_root_and_as_user(BINARY, |env| {
+        furnish(env);
+        native::run(env, &[], "echo 1 >> edit; rm -r tree; rm gone").assert_exit(0);
+        env.file("edit", "host\n");
+        env.file("tree/a/host", "made since");
+        env.file("fresh", "made since");
+        fs::remove_file(env.workspace().join("gone")).unwrap();
+        let done = native::run(env, &["--from", "last"], "cat edit tree/a/host; rm fresh");
+        done.assert_exit(0).assert_stdout("base\n1\nmade since");
+        let manifest = env.manifest("last");
+        assert_eq!(manifest.list(), ["modified edit", "deleted fresh", "deleted tree/a/b"]);
+        assert_eq!(manifest.bytes("before", "edit"), b"base\n");
+        assert_eq!(manifest.bytes("before", "fresh"), b"made since");
+    });
+}
+
+#[test]
+fn a_run_of_a_run_of_a_run() {
+    let env = TestEnv::with_binary(BINARY);
+    env.file("count", "0\n");
+    native::run(&env, &[], "echo 1 >> count").assert_exit(0);
+    for n in 2..5 {
+        native::run(&env, &["--from", "last"], &format!("echo {n} >> count")).assert_exit(0);
+    }
+    let manifest = env.manifest("last");
+    assert_eq!(manifest.bytes("before", "count"), b"0\n");
+    assert_eq!(manifest.bytes("after", "count"), b"0\n1\n2\n3\n4\n");
+}
+
+#[test]
+fn what_cannot_be_gone_on_from() {
+    let env = TestEnv::with_binary(BINARY);
+    env.file("a", "a");
+    let refused = |flags: &[&str], word: &str| {
+        native::run(&env, flags, "touch never").assert_exit(125).assert_stderr_has(word);
+        assert_eq!(env.latest_record()["outcome"]["class"], "refused");
+    };
+    refused(&["--from", "last"], "no run");
+    native::run(&env, &[], "echo b > a").assert_exit(0);
+    let run = env.runs().pop().unwrap();
+    refused(&["--from", "last", "--mode", "direct"], "only a staged run");
+    refused(&["--from", "last"], "no sealed changes");
+    env.run(["run", "--sandbox", "local", "--from", &run, "--", "true"])
+        .assert_exit(125)
+        .assert_stderr_has("only a staged run");
+    let elsewhere = env.file("../other/x", "x");
+    let elsewhere = elsewhere.parent().unwrap().to_str().unwrap();
+    refused(&["--from", &run, "--workspace", elsewhere], "it worked in");
+    native::run(&env, &["--mode", "readonly"], "true").assert_exit(0);
+    refused(&["--from", &env.runs().pop().unwrap()], "no sealed changes");
+    let variable = |value: &str| {
+        let mut command = env.cofferdam();
+        command.args(native::NATIVE).args(["--", "cat", "a"]).env("COFFERDAM_FROM", value);
+        env.finish(command)
+    };
+    variable(&run).assert_exit(0).assert_stdout("b\n");
+
+    let objects = env.run_dir(&run).join("objects");
+    let object = objects.join(blake3::hash(b"b\n").to_hex().as_str());
+    fs::remove_file(&object).unwrap();
+    fs::write(&object, "evil").unwrap();
+    let done = native::run(&env, &["--from", &run], "cat a");
+    done.assert_exit(125).assert_stdout("").assert_stderr_has("not what was sealed");
+    assert!(env.latest_record()["changes"].is_null());
+    fs::write(env.run_dir(&run).join("manifest"), "").unwrap();
+    refused(&["--from", &run], "not the manifest that was sealed");
+}

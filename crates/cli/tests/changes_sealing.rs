@@ -1,0 +1,163 @@
+//! Sealing loses nothing: not to a `kill -9` at any moment, not to a host tree that moved away, and not
+//! to somebody who edits the same files meanwhile.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot look at its own surroundings has failed"
+)]
+
+use std::fs;
+use std::process::Child;
+use std::time::Duration;
+
+use cofferdam_testkit::{TestEnv, native, wait_until};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Starts a script and waits until the run's directory has a file of that name.
+fn until(env: &TestEnv, script: &str, name: &str) -> Child {
+    let before = env.runs().len();
+    let child = native::spawn(env, &[], script);
+    let is_there = || env.runs().len() > before && env.run_dir("last").join(name).exists();
+    let came = wait_until(PATIENCE, is_there);
+    assert!(came, "{name} did not appear");
+    child
+}
+
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn killed_while_the_program_runs() {
+    native::as_root_and_as_user(BINARY, |env| {
+        env.file("gone", "g");
+        let child = until(env, "echo kept > made; rm gone; mkdir ready; sleep 100", "upper/ready");
+        kill(child);
+        assert!(!env.run_dir("last").join("manifest").exists());
+        env.run(["gc"]).assert_exit(0);
+        let manifest = env.manifest("last");
+        assert_eq!(manifest.list(), ["deleted gone", "created made", "created ready"]);
+        assert_eq!(manifest.bytes("after", "made"), b"kept\n");
+        assert_eq!(env.latest_record()["changes"]["created"], 2);
+        assert!(!env.run_dir("last").join("upper").exists());
+        assert!(env.events().iter().any(|e| e["type"] == "changes.sealed"));
+        env.run(["audit", "verify"]).assert_exit(0);
+        env.run(["gc"]).assert_exit(0).assert_stdout("nothing to clean up\n");
+    });
+}
+
+#[test]
+fn killed_while_it_is_sealed() {
+    let script = "mkdir many; cd many; seq 800 | sed 's/.*/printf & > f&/' | sh -e; rm ../old";
+    for env in [TestEnv::with_binary(BINARY), TestEnv::with_binary(BINARY).unprivileged()] {
+        env.file("old", "o");
+        let (mut unsealed, mut uncleared) = (0, 0);
+        for step in 0..6_u64 {
+            // Half of them while entries are written, half of them while the rest is cleared away.
+            let (name, micros) = if step % 2 == 0 {
+                ("manifest.tmp", step * 4000)
+            } else {
+                ("manifest", (step - 1) * 500)
+            };
+            let child = until(&env, script, name);
+            std::thread::sleep(Duration::from_micros(micros));
+            kill(child);
+            let dir = env.run_dir("last");
+            unsealed += u32::from(!dir.join("manifest").exists());
+            uncleared += u32::from(dir.join("manifest").exists() && dir.join("upper").exists());
+            env.run(["gc"]).assert_exit(0);
+            let manifest = env.manifest("last");
+            assert_eq!(manifest.entries.len(), 802);
+            assert_eq!(manifest.bytes("after", "many/f777"), b"777");
+            assert_eq!(manifest.bytes("before", "old"), b"o");
+            assert!(!dir.join("upper").exists() && !dir.join("work").exists());
+            let links = manifest.entries.iter().filter(|e| !e["after"]["link"].is_null());
+            assert_eq!(links.count(), 0, "an object is no second name of a file");
+            let sealed = env.latest_record()["changes"]["manifest"].clone();
+            let bytes = fs::read(dir.join("manifest")).unwrap();
+            assert_eq!(sealed, blake3::hash(&bytes).to_hex().as_str());
+        }
+        assert!(unsealed > 0 && uncleared > 0, "{unsealed} unsealed, {uncleared} uncleared");
+        env.run(["audit", "verify"]).assert_exit(0);
+    }
+}
+
+#[test]
+fn a_host_tree_that_moved_away() {
+    let env = TestEnv::with_binary(BINARY);
+    env.file("a", "a");
+    let (here, there) = (env.workspace(), env.top().join("elsewhere"));
+    let mut child = until(&env, "echo b > a; mkdir ready; sleep 1; exit 7", "upper/ready");
+    fs::rename(&here, &there).unwrap();
+    fs::create_dir(&here).unwrap();
+    // The outcome is the command's own.
+    assert_eq!(child.wait().unwrap().code(), Some(7));
+    let record = env.latest_record();
+    assert!(record["changes"].is_null());
+    assert!(env.run_dir("last").join("upper/a").exists(), "what was written is kept");
+    let failed: Vec<_> =
+        env.events().into_iter().filter(|e| e["type"] == "changes.seal_failed").collect();
+    assert!(failed[0]["reason"].as_str().unwrap().contains("not the directory"), "{failed:?}");
+    env.run(["gc"]).assert_exit(1);
+    fs::remove_dir(&here).unwrap();
+    fs::rename(&there, &here).unwrap();
+    env.run(["gc"]).assert_exit(0);
+    assert_eq!(env.manifest("last").list(), ["modified a", "created ready"]);
+    assert_eq!(env.latest_record()["outcome"]["exit_code"], 7);
+    let failed = env.events().into_iter().filter(|e| e["type"] == "changes.seal_failed").count();
+    assert_eq!(failed, 1, "it is said once");
+    env.run(["audit", "verify"]).assert_exit(0);
+}
+
+#[test]
+fn both_sides_edit_the_same_file() {
+    native::as_root_and_as_user(BINARY, |env| {
+        env.file("text", "base\n");
+        env.file("dir/deep", "deep\n");
+        env.file("deleted", "d\n");
+        env.symlink("one", "link");
+        let script =
+            "echo agent >> text; echo agent >> dir/deep; rm deleted; ln -sf two link; sleep 1";
+        let mut child = until(env, script, "bases");
+        let bases = env.run_dir("last").join("bases");
+        let all = || fs::read_to_string(&bases).unwrap().lines().count() == 4;
+        assert!(wait_until(Duration::from_secs(1), all), "not all bases were saved");
+        env.file("text", "host\nbase\n");
+        env.file("dir/deep", "host\n");
+        fs::remove_file(env.workspace().join("deleted")).unwrap();
+        fs::remove_file(env.workspace().join("link")).unwrap();
+        env.symlink("three", "link");
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let manifest = env.manifest("last");
+        assert_eq!(
+            manifest.list(),
+            ["deleted deleted", "modified dir/deep", "modified link", "modified text"]
+        );
+        assert_eq!(manifest.bytes("before", "text"), b"base\n");
+        assert_eq!(manifest.bytes("after", "text"), b"base\nagent\n");
+        assert_eq!(manifest.bytes("before", "dir/deep"), b"deep\n");
+        assert_eq!(manifest.bytes("before", "deleted"), b"d\n");
+        assert_eq!(manifest.entry("link")["before"]["target"], "one");
+    });
+}
+
+#[test]
+fn what_the_host_changed_first_has_no_base() {
+    native::as_root_and_as_user(BINARY, |env| {
+        env.file("text", "base\n");
+        env.file("dir/x", "x");
+        let script = "mkdir ready; sleep 0.5; echo agent > text; rm -r dir";
+        let mut child = until(env, script, "upper/ready");
+        env.file("text", "host\n");
+        env.file("dir/new", "made by the host");
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let manifest = env.manifest("last");
+        assert_eq!(manifest.entry("text")["before"]["content"], "unknown");
+        assert_eq!(manifest.bytes("after", "text"), b"agent\n");
+        assert_eq!(manifest.bytes("before", "dir/x"), b"x");
+        assert_eq!(manifest.entry("dir/new")["before"]["content"], "unknown");
+    });
+}
