@@ -7,6 +7,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod drive;
 pub(crate) mod events;
+pub(crate) mod gate;
 pub(crate) mod gc;
 pub(crate) mod launcher;
 pub(crate) mod logs;

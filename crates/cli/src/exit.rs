@@ -8,6 +8,8 @@ pub(crate) enum Exit {
     Fine,
     Failed,
     Usage,
+    /// Somebody must decide.
+    Undecided,
     /// Nothing was run.
     NotRun,
     /// The code of the command that was run.
@@ -20,6 +22,7 @@ impl From<Exit> for ExitCode {
             Exit::Fine => 0,
             Exit::Failed => 1,
             Exit::Usage => 2,
+            Exit::Undecided => 3,
             Exit::NotRun => cofferdam_core::outcome::exit_code::NOT_RUN,
             Exit::Command(code) => code,
         })

@@ -2,6 +2,7 @@
 //!
 //! `main` → [`run`] → one line a command. Each command is a file in [`commands`].
 
+mod allowed;
 mod commands;
 mod context;
 mod exit;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    audit, completions, config, diff, doctor, drive, events, gc, launcher, logs,
+    audit, completions, config, diff, doctor, drive, events, gate, gc, launcher, logs,
     run as run_command, runs, show, trust,
 };
 use context::Context;
@@ -41,6 +42,7 @@ enum Command {
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
     Diff(diff::DiffArgs),
+    Gate(gate::GateArgs),
     Events(events::EventsArgs),
     Audit(audit::AuditArgs),
     Config(config::ConfigArgs),
@@ -98,6 +100,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Show(args) => show::run(args, &context, out),
         Command::Logs(args) => logs::run(args, &context, out),
         Command::Diff(args) => diff::run(args, &context, out),
+        Command::Gate(args) => gate::run(args, &context, out),
         Command::Events(args) => events::run(args, &context, out),
         Command::Audit(args) => audit::run(args, &context, out),
         Command::Config(args) => config::run(args, &context, out),

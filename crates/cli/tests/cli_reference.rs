@@ -15,6 +15,7 @@ const COMMANDS: &[&[&str]] = &[
     &["runs"],
     &["show"],
     &["logs"],
+    &["gate"],
     &["events"],
     &["audit"],
     &["audit", "verify"],

@@ -2,6 +2,7 @@
 //!
 //! - [`ChangeSet`]: a sealed manifest with its objects; never written to once it is sealed.
 //! - [`diff`]: what there is to look at.
+//! - [`Inspector`]: what settings say about an entry and its content; [`count_paths`], for a share of the tree.
 //! - [`Objects`]: contents by their hashes.
 //! - [`seal`]: makes a set of what a run left behind, by way of `capture`.
 //! - [`resume`]: lets a run begin with what an earlier one changed.
@@ -20,6 +21,7 @@ pub mod apply;
 pub(crate) mod bases;
 mod beneath;
 mod capture;
+mod census;
 pub mod conflict;
 pub mod copy;
 mod deposit;
@@ -28,6 +30,7 @@ pub mod discard;
 mod duplicate;
 mod git;
 mod history;
+mod inspection;
 mod ledger;
 mod objects;
 mod ranges;
@@ -43,8 +46,10 @@ pub mod undo;
 
 pub use beneath::{Workspace, WorkspaceError};
 pub use capture::CaptureError;
+pub use census::{CensusError, count_paths};
 pub use git::GitError;
 pub use history::{Commit, History, HistoryError};
+pub use inspection::Inspector;
 pub use ledger::{EntryState, Ledger, LedgerError, Operation, OperationKind};
 pub use objects::Objects;
 pub use ranges::Ranges;

@@ -1,0 +1,53 @@
+//! What the user allows this once: the flags that `gate` and `apply` share.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use cofferdam_core::changes::{Allowances, ChangePath, Class};
+use cofferdam_core::inert::Inert;
+use cofferdam_core::paths::clean_absolute;
+
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct Allowed {
+    /// Allow changes of a handoff class; can be given again.
+    #[arg(long = "allow-class", value_name = "CLASS", hide_possible_values = true, value_parser = class())]
+    allow_classes: Vec<Class>,
+    /// Allow every class of this file, or of all in this directory; can be given again.
+    #[arg(long = "allow-path", value_name = "PATH")]
+    allow_paths: Vec<OsString>,
+    /// Allow more changes than the budgets do.
+    #[arg(long = "allow-budget")]
+    pub(crate) allow_budget: bool,
+}
+
+fn class() -> impl clap::builder::TypedValueParser<Value = Class> {
+    PossibleValuesParser::new(Class::NAMES).try_map(|name| name.parse::<Class>())
+}
+
+impl Allowed {
+    /// The flags as values. Paths are seen from `cwd`, or from the workspace where that is elsewhere.
+    pub(crate) fn allowances(&self, workspace: &Path, cwd: &Path) -> Result<Allowances, Failure> {
+        let from = if cwd.starts_with(workspace) { cwd } else { workspace };
+        let paths: Result<_, _> =
+            self.allow_paths.iter().map(|word| below(word, workspace, from)).collect();
+        Ok(Allowances { classes: self.allow_classes.clone(), paths: paths? })
+    }
+}
+
+fn below(word: &OsStr, workspace: &Path, from: &Path) -> Result<ChangePath, Failure> {
+    let outside = || {
+        let (word, workspace) = (Inert::os(word), Inert::path(workspace));
+        Failure::usage(format!("{word} is not in the workspace {workspace}"))
+    };
+    let clean = clean_absolute(&from.join(word)).ok_or_else(outside)?;
+    let below = clean.strip_prefix(workspace).map_err(|_| outside())?;
+    if below.as_os_str().is_empty() {
+        return Err(Failure::usage("--allow-path cannot be the whole workspace")
+            .hint("allow the classes that are meant with --allow-class"));
+    }
+    ChangePath::new(below).map_err(|error| Failure::usage(error.to_string()))
+}
