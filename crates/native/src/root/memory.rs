@@ -39,7 +39,8 @@ pub(crate) fn make(
 /// Tells git, where every git looks, what is different here. Files in an overlay have other owners, numbers
 /// and change times than the index of the host's git remembers: without `checkStat` and `trustctime` git would
 /// read every file to find that none has changed. And placeholders that we made in the workspace are
-/// nobody's files: a clean checkout is to look clean from inside, too.
+/// nobody's files: a clean checkout is to look clean from inside, too. Nor is looking at a difference to leave a
+/// changed index behind.
 pub(crate) fn advise_git(
     root: &Root,
     placeholders: &[PathBuf],
@@ -57,7 +58,8 @@ pub(crate) fn advise_git(
     root.file(&format!("{home}/.config/git/ignore"), &ignored(placeholders))
 }
 
-const GIT_CONFIG: &[u8] = b"[core]\n\tcheckStat = minimal\n\ttrustctime = false\n";
+const GIT_CONFIG: &[u8] = b"[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\
+    [diff]\n\tautoRefreshIndex = false\n";
 
 /// Each path as a pattern that means only itself, anchored at the top of the workspace.
 fn ignored(paths: &[PathBuf]) -> Vec<u8> {
