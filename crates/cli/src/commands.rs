@@ -1,9 +1,11 @@
 //! One file a command: its arguments and what it does.
 
+pub(crate) mod apply;
 pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod diff;
+pub(crate) mod discard;
 pub(crate) mod doctor;
 pub(crate) mod drive;
 pub(crate) mod events;
@@ -15,3 +17,4 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod trust;
+pub(crate) mod undo;

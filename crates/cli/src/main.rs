@@ -7,8 +7,10 @@ mod commands;
 mod context;
 mod exit;
 mod failure;
+mod faults;
 mod json;
 mod pager;
+mod progress;
 mod report;
 mod sealed;
 mod settings;
@@ -20,8 +22,8 @@ use std::process::ExitCode;
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    audit, completions, config, diff, doctor, drive, events, gate, gc, launcher, logs,
-    run as run_command, runs, show, trust,
+    apply, audit, completions, config, diff, discard, doctor, drive, events, gate, gc, launcher,
+    logs, run as run_command, runs, show, trust, undo,
 };
 use context::Context;
 use exit::Exit;
@@ -43,6 +45,9 @@ enum Command {
     Logs(logs::LogsArgs),
     Diff(diff::DiffArgs),
     Gate(gate::GateArgs),
+    Apply(apply::ApplyArgs),
+    Discard(discard::DiscardArgs),
+    Undo(undo::UndoArgs),
     Events(events::EventsArgs),
     Audit(audit::AuditArgs),
     Config(config::ConfigArgs),
@@ -101,6 +106,9 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Logs(args) => logs::run(args, &context, out),
         Command::Diff(args) => diff::run(args, &context, out),
         Command::Gate(args) => gate::run(args, &context, out),
+        Command::Apply(args) => apply::run(args, &context, out),
+        Command::Discard(args) => discard::run(args, &context, out),
+        Command::Undo(args) => undo::run(args, &context, out),
         Command::Events(args) => events::run(args, &context, out),
         Command::Audit(args) => audit::run(args, &context, out),
         Command::Config(args) => config::run(args, &context, out),

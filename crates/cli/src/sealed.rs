@@ -13,7 +13,7 @@ use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::paths::clean_absolute;
 use cofferdam_core::record::Record;
 use cofferdam_core::spec::Mode;
-use cofferdam_sandbox::changes::ChangeSet;
+use cofferdam_sandbox::changes::{ChangeSet, Selection};
 use cofferdam_sandbox::runs::{FindError, Store};
 use cofferdam_sandbox::state::StateDir;
 
@@ -124,7 +124,27 @@ impl Named {
     }
 }
 
+/// A path below the workspace that was typed.
+pub(crate) fn path_below(
+    word: &OsString,
+    workspace: &Path,
+    cwd: &Path,
+) -> Result<ChangePath, Failure> {
+    let path = Named::new(word, workspace, cwd)?.path;
+    path.ok_or_else(|| Failure::usage(format!("{} is the whole workspace", Inert::os(word))))
+}
+
 impl Paths {
+    /// The same as a selection.
+    pub(crate) fn selection(&self) -> Selection {
+        let paths: Option<Vec<_>> = self.named.iter().map(|named| named.path.clone()).collect();
+        Selection::within(paths.unwrap_or_default())
+    }
+
+    pub(crate) fn are_all(&self) -> bool {
+        self.named.is_empty()
+    }
+
     /// Whether an entry was asked for: it is at or below a named path.
     pub(crate) fn take(&mut self, path: &ChangePath) -> bool {
         let mut taken = self.named.is_empty();

@@ -9,6 +9,7 @@
 //! - [`copy`]: a place to work in where there can be no overlay.
 //! - `bases`: what the host's files held before both sides changed them.
 //! - [`History`]: commits that were made inside.
+//! - [`Inspector`]: what settings say about an entry and its content; [`count_paths`], for a share of the tree.
 //! - [`Ledger`]: what became of a set's entries.
 //! - [`Workspace`]: the directory that changes are applied to, and the one way to paths below it.
 //! - [`conflict`]: whether the host still has what a run began with.

@@ -22,6 +22,7 @@ use cofferdam_sandbox::run::{Attempt, Prepared, perform, prepare, reject};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
+use super::apply::apply_auto;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, refused};
@@ -59,7 +60,11 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
         stderr: own.map(|(_, stderr)| stderr),
     };
     let record = perform(&state, &context.actor, &prepared, streams).map_err(not_run)?;
-    finish(args, report.as_ref(), &record, out)
+    let exit = finish(args, report.as_ref(), &record, out)?;
+    if args.apply {
+        bring_home(args, context, &record);
+    }
+    Ok(exit)
 }
 
 /// A run for somebody who asks for many: without streams of its own, its sandbox made by a launcher.
@@ -238,6 +243,21 @@ fn finish(
         ));
     }
     Ok(Exit::Command(outcome.process_exit_code()))
+}
+
+/// Applies what needs no look. The command has run, and its exit code is what the caller waits for.
+fn bring_home(args: &RunArgs, context: &Context, record: &Record) {
+    let succeeded = record.outcome.as_ref().is_some_and(|outcome| {
+        outcome.class == OutcomeClass::Exited && outcome.exit_code == Some(0)
+    });
+    if !succeeded {
+        return say("nothing is applied, because the command did not succeed");
+    }
+    match apply_auto(record, context) {
+        Ok(Some(words)) if !args.quiet => say(&words),
+        Ok(_) => {}
+        Err(failure) => say(&format!("warning: nothing is applied: {:#}", failure.error)),
+    }
 }
 
 /// How an outcome is said in a sentence.

@@ -10,12 +10,14 @@ const PREFIX: &str = "COFFERDAM_";
 
 /// Ours, but no settings: the id of the run that a program is part of, and variables of flags that have no
 /// key.
-const ELSEWHERE: [&str; 8] = [
+const ELSEWHERE: [&str; 10] = [
     "COFFERDAM_RUN",
     "COFFERDAM_WORKSPACE",
     "COFFERDAM_WORKDIR",
     "COFFERDAM_ROLE",
+    "COFFERDAM_FROM",
     "COFFERDAM_REPORT",
+    "COFFERDAM_APPLY",
     "COFFERDAM_DRY_RUN",
     "COFFERDAM_TTY",
     "COFFERDAM_QUIET",

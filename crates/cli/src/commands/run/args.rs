@@ -80,6 +80,9 @@ pub(crate) struct RunArgs {
     /// Begin with what another run of this workspace changed: its id, the end of it, or `last`.
     #[arg(long, value_name = "RUN", env = "COFFERDAM_FROM")]
     pub(super) from: Option<String>,
+    /// Where the command succeeds, apply what `changes.auto` says needs no look; the rest stays pending.
+    #[arg(long, env = "COFFERDAM_APPLY")]
+    pub(super) apply: bool,
     /// Write the record of the run to a file, as JSON.
     #[arg(long, value_name = "FILE", env = "COFFERDAM_REPORT")]
     pub(super) report: Option<PathBuf>,

@@ -1,0 +1,229 @@
+//! `cofferdam apply`: what a run changed, brought to the host.
+
+mod judge;
+mod report;
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use clap::Args;
+use cofferdam_core::changes::{Allowances, Gate};
+use cofferdam_core::config::Entries;
+use cofferdam_core::record::Record;
+use cofferdam_sandbox::changes::apply::{
+    ApplyError, ApplyRequest, Extent, Intent, Merging, Outcome, Site, apply,
+};
+use cofferdam_sandbox::changes::{ChangeSet, Inspector, Selection, Workspace};
+use cofferdam_sandbox::runs::Store;
+use cofferdam_sandbox::state::StateDir;
+
+use crate::allowed::Allowed;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::faults::faults;
+use crate::progress::Counter;
+use crate::sealed::{Sealed, Words, path_below};
+use crate::settings;
+use judge::{GateJudge, Wanted};
+pub(super) use report::{line, refused_json};
+
+/// Apply what a run changed: all of it, some paths, or some hunks.
+///
+/// All-or-nothing: where something is blocked, or was changed on the host since the run began, nothing is
+/// written, each path is named with the reason, and the exit code is 3. `cofferdam undo` takes it back.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam apply                          # the newest run of this workspace
+  cofferdam apply --check                  # say what would be done, write nothing
+  cofferdam apply 4k2m9x7q src/ Makefile --allow-class build-scripts
+  cofferdam apply --rest                   # leave what is blocked, apply what is not
+  cofferdam apply --hunk src/lib.rs:1,3    # two hunks, as `cofferdam diff` numbers them
+  cofferdam apply --merge                  # merge with what you edited meanwhile")]
+pub(crate) struct ApplyArgs {
+    #[command(flatten)]
+    words: Words,
+    #[command(flatten)]
+    allowed: Allowed,
+    /// Write nothing; the exit code says whether all could be applied.
+    #[arg(long)]
+    check: bool,
+    /// Merge a text that was changed on the host meanwhile, where the changes do not touch.
+    #[arg(long)]
+    merge: bool,
+    /// Apply what can be applied, and leave the rest pending.
+    #[arg(long)]
+    rest: bool,
+    /// Of this file only these hunks, by number (repeatable).
+    #[arg(long = "hunk", value_name = "PATH:N,...")]
+    hunks: Vec<OsString>,
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(
+    args: &ApplyArgs,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    let Sealed { record, set, paths } = Sealed::open(&args.words, context)?;
+    let mut selection = match args.hunks.is_empty() || !paths.are_all() {
+        true => paths.selection(),
+        // Hunks alone are all that is meant.
+        false => Selection::exactly([]),
+    };
+    for word in &args.hunks {
+        let (path, hunks) = hunks(word)?;
+        let path = path_below(&path, &record.workspace, &context.cwd)?;
+        selection = selection.with_hunks(path, hunks);
+    }
+    let allowances = args.allowed.allowances(&record.workspace, &context.cwd)?;
+    let wanted = Wanted::Reviewed { budget_allowed: args.allowed.allow_budget };
+    let mut judge = judge(&record, &set, &allowances, wanted, context)?;
+    let asked = Asked {
+        selection: &selection,
+        extent: if args.rest { Extent::Rest } else { Extent::Whole },
+        merging: if args.merge { Merging::Clean } else { Merging::Never },
+        intent: if args.check { Intent::Check } else { Intent::Perform },
+    };
+    let mut counter = Counter::new("applying", args.quiet || args.json);
+    let outcome = perform(&record, context, &asked, &mut judge, &mut counter)?;
+    drop(counter);
+    if let Some(error) = judge.error {
+        return Err(
+            Failure::from(error).hint("`cofferdam audit verify` tells what else was changed")
+        );
+    }
+    if args.json {
+        report::json(out, &record, &outcome)?;
+    }
+    report::finish(out, args, &record, &outcome, &judge.notes, &judge.missing)
+}
+
+struct Asked<'a> {
+    selection: &'a Selection,
+    extent: Extent,
+    merging: Merging,
+    intent: Intent,
+}
+
+/// After a run with `--apply`: what needs no look is applied, the rest is left. The words are for the user.
+pub(crate) fn apply_auto(record: &Record, context: &Context) -> Result<Option<String>, Failure> {
+    let Some(changes) = &record.changes else { return Ok(None) };
+    if changes.created + changes.modified + changes.deleted + changes.retyped == 0 {
+        return Ok(None);
+    }
+    let store = Store::new(&StateDir::open(&context.state_dir)?);
+    let set = ChangeSet::open(&store.dir(record.run), &changes.manifest)?;
+    let mut judge = judge(record, &set, &Allowances::default(), Wanted::Automatic, context)?;
+    let asked = Asked {
+        selection: &Selection::all(),
+        extent: Extent::Rest,
+        merging: Merging::Never,
+        intent: Intent::Perform,
+    };
+    let mut counter = Counter::new("applying", true);
+    let outcome = perform(record, context, &asked, &mut judge, &mut counter)?;
+    match judge.error {
+        Some(error) => Err(error.into()),
+        None => Ok(Some(report::in_a_sentence(record, &outcome))),
+    }
+}
+
+fn judge(
+    record: &Record,
+    set: &ChangeSet,
+    allowances: &Allowances,
+    wanted: Wanted,
+    context: &Context,
+) -> Result<GateJudge, Failure> {
+    let resolved = settings::load(context, &record.workspace, Entries::default())
+        .map_err(|error| error.failure(Exit::Failed))?;
+    let rules = resolved.settings().changes;
+    let gate = Gate::new(&rules, allowances)?;
+    let inspector = Inspector::new(gate, set.objects());
+    Ok(GateJudge::new(inspector, &rules.budget, wanted, record.workspace.to_path_buf()))
+}
+
+fn perform(
+    record: &Record,
+    context: &Context,
+    asked: &Asked<'_>,
+    judge: &mut GateJudge,
+    counter: &mut Counter,
+) -> Result<Outcome, Failure> {
+    let state = StateDir::open(&context.state_dir)?;
+    let workspace = Workspace::open(&record.workspace)?;
+    let request = ApplyRequest {
+        site: site(&state, record, &workspace, context),
+        selection: asked.selection,
+        extent: asked.extent,
+        merging: asked.merging,
+        intent: asked.intent,
+        judge,
+        faults: &mut faults(context),
+        progress: &mut |progress| counter.count(progress),
+    };
+    apply(request).map_err(|error| failure(error, record))
+}
+
+/// Where a run's changes are worked on.
+pub(super) fn site<'a>(
+    state: &'a StateDir,
+    record: &'a Record,
+    workspace: &'a Workspace,
+    context: &'a Context,
+) -> Site<'a> {
+    let sealed = record.changes.as_ref().map_or("", |changes| changes.manifest.as_str());
+    let origin = record.plan.as_ref().map(|plan| plan.workspace.source.identity);
+    Site { state, run: record.run, sealed, workspace, origin, actor: &context.actor }
+}
+
+/// The remedies for what can go wrong on the way.
+pub(super) fn failure(error: ApplyError, record: &Record) -> Failure {
+    let run = record.run.short();
+    if error.is_conflict() {
+        return Failure::new(Exit::Undecided, error)
+            .hint(format!("try again, or look at it with `cofferdam diff {run}`"));
+    }
+    let hint = match &error {
+        ApplyError::NoSuchChange { .. } => {
+            "`cofferdam diff --name-only` lists what it changed".to_owned()
+        }
+        ApplyError::Turn(_) => "wait for it to end, and try again".to_owned(),
+        ApplyError::Set(_) | ApplyError::Manifest(_) | ApplyError::Ledger(_) => {
+            "`cofferdam audit verify` tells what was changed".to_owned()
+        }
+        ApplyError::NoSuchHunk { .. } | ApplyError::NoHunks { .. } => {
+            format!("`cofferdam diff {run}` shows the hunks with their numbers")
+        }
+        ApplyError::TakenBack { .. } | ApplyError::Stage { .. } | ApplyError::Io { .. } => {
+            "make room, or give yourself the right to write there, and try again".to_owned()
+        }
+        ApplyError::Unfinished { .. } => "run `cofferdam gc`".to_owned(),
+        _ => return error.into(),
+    };
+    Failure::from(error).hint(hint)
+}
+
+/// `PATH:1,3` as a path and numbers.
+fn hunks(word: &OsStr) -> Result<(OsString, Vec<usize>), Failure> {
+    let wrong = || {
+        let word = cofferdam_core::inert::Inert::os(word);
+        Failure::usage(format!("--hunk {word} is not of the form PATH:N,N"))
+    };
+    let bytes = word.as_bytes();
+    let colon = bytes.iter().rposition(|byte| *byte == b':').ok_or_else(wrong)?;
+    let numbers = std::str::from_utf8(&bytes[colon + 1..]).map_err(|_| wrong())?;
+    let numbers: Result<Vec<usize>, _> = numbers.split(',').map(str::parse).collect();
+    let numbers = numbers.map_err(|_| wrong())?;
+    if colon == 0 {
+        return Err(wrong());
+    }
+    Ok((OsString::from_vec(bytes[..colon].to_vec()), numbers))
+}

@@ -1,0 +1,125 @@
+//! What the gate says, in the terms of apply.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use cofferdam_core::changes::{Budgets, ChangePath, Class, Entry, Totals, Verdict};
+use cofferdam_core::config::Budget;
+use cofferdam_sandbox::changes::apply::{Judge, Opinion};
+use cofferdam_sandbox::changes::{Inspector, count_paths, mode_difference};
+
+/// How many notes are shown one by one.
+const TOLD: usize = 20;
+
+/// What is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// A person said yes to all that needs a look.
+    Reviewed { budget_allowed: bool },
+    /// Only what needs none.
+    Automatic,
+}
+
+/// Judges by the settings' rules, and remembers what is to be told.
+#[derive(Debug)]
+pub(super) struct GateJudge {
+    inspector: Inspector,
+    budgets: Budgets,
+    wanted: Wanted,
+    tree: PathBuf,
+    totals: Totals,
+    /// The classes whose yes is missing.
+    pub(super) missing: BTreeSet<Class>,
+    /// What is applied otherwise than the program left it.
+    pub(super) notes: Notes,
+    /// The set could not be read: then nothing that was said counts.
+    pub(super) error: Option<anyhow::Error>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    pub(super) told: Vec<(ChangePath, String)>,
+    pub(super) in_all: usize,
+}
+
+impl GateJudge {
+    pub(super) fn new(
+        inspector: Inspector,
+        budget: &Budget,
+        wanted: Wanted,
+        tree: PathBuf,
+    ) -> Self {
+        Self {
+            inspector,
+            budgets: Budgets::from(budget),
+            wanted,
+            tree,
+            totals: Totals::default(),
+            missing: BTreeSet::new(),
+            notes: Notes::default(),
+            error: None,
+        }
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        let stripped = entry.stripped.iter().map(|what| format!("{} not applied", what.in_words()));
+        let mode = mode_difference(entry).map(|(asked, given)| {
+            format!("mode {:03o} is applied as {:03o}", asked.bits(), given.bits())
+        });
+        for text in stripped.chain(mode) {
+            self.notes.in_all += 1;
+            if self.notes.told.len() < TOLD {
+                self.notes.told.push((entry.path.clone(), text));
+            }
+        }
+    }
+}
+
+impl Judge for GateJudge {
+    fn entry(&mut self, entry: &Entry) -> Opinion {
+        let judged = self
+            .inspector
+            .judge(entry)
+            .with_context(|| format!("cannot look into the content of {}", entry.path));
+        let judged = match judged {
+            Ok(judged) => judged,
+            Err(error) => {
+                let words = vec![format!("{error:#}")];
+                self.error.get_or_insert(error);
+                return Opinion::Blocked(words);
+            }
+        };
+        let automatic = self.wanted == Wanted::Automatic;
+        if automatic && (judged.is_blocked() || judged.verdict > Verdict::Auto) {
+            return Opinion::Later;
+        }
+        if judged.is_blocked() {
+            self.missing.extend(judged.missing);
+            return Opinion::Blocked(judged.blocks);
+        }
+        self.totals.count(entry);
+        self.note(entry);
+        Opinion::Fine
+    }
+
+    fn whole(&mut self) -> Vec<String> {
+        if self.wanted == (Wanted::Reviewed { budget_allowed: true }) {
+            return Vec::new();
+        }
+        let tree = match self.budgets.tree_worth_counting(&self.totals) {
+            None => None,
+            Some(limit) => match count_paths(&self.tree, limit) {
+                Ok(count) => Some(count),
+                Err(error) => {
+                    let error = anyhow::Error::new(error);
+                    let words = vec![format!("{error:#}")];
+                    self.error.get_or_insert(error);
+                    return words;
+                }
+            },
+        };
+        let breaches = self.budgets.breaches(&self.totals, tree);
+        breaches.into_iter().map(|breach| breach.message).collect()
+    }
+}

@@ -1,0 +1,203 @@
+//! What came of an apply, in words and as JSON.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use cofferdam_core::changes::manifest::Summary;
+use cofferdam_core::changes::{ChangePath, Class};
+use cofferdam_core::paths::ExactPath;
+use cofferdam_core::record::Record;
+use cofferdam_sandbox::changes::apply::{Applied, Outcome, Refused, Why};
+use serde_json::{Value, json as object};
+
+use super::ApplyArgs;
+use super::judge::Notes;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::json as printer;
+
+/// How many refused paths are shown one by one; JSON has more.
+const SHOWN: usize = 50;
+
+pub(super) fn finish(
+    out: &mut dyn Write,
+    args: &ApplyArgs,
+    record: &Record,
+    outcome: &Outcome,
+    notes: &Notes,
+    missing: &BTreeSet<Class>,
+) -> Result<Exit, Failure> {
+    let run = record.run.short();
+    let speaks = !args.json && !args.quiet;
+    match outcome {
+        Outcome::Refused(report) => {
+            return if args.json {
+                Ok(Exit::Undecided)
+            } else {
+                Err(refusal(record, report, missing))
+            };
+        }
+        Outcome::Nothing { applied_before: 0, discarded_before } if *discarded_before > 0 => {
+            let error = anyhow::anyhow!("what was selected of run {run} was discarded");
+            return Err(Failure::new(Exit::Failed, error)
+                .hint("run it again: what is discarded does not come back"));
+        }
+        _ if !speaks => {}
+        Outcome::Nothing { .. } => {
+            writeln!(out, "{}", in_a_sentence(record, outcome))?;
+        }
+        Outcome::Would(report) | Outcome::Applied(report) => {
+            for (path, text) in &notes.told {
+                writeln!(out, "note: {path}: {text}")?;
+            }
+            if notes.in_all > notes.told.len() {
+                writeln!(out, "note: and {} more such notes", notes.in_all - notes.told.len())?;
+            }
+            for refused in report.refused.iter().take(SHOWN) {
+                writeln!(out, "left: {}", line(refused))?;
+            }
+            writeln!(out, "{}", in_a_sentence(record, outcome))?;
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+/// The outcome on one line.
+pub(super) fn in_a_sentence(record: &Record, outcome: &Outcome) -> String {
+    let run = record.run.short();
+    let (verb, report) = match outcome {
+        Outcome::Applied(report) => ("applied", report),
+        Outcome::Would(report) => ("would apply", report),
+        Outcome::Refused(report) => ("not applied", report),
+        Outcome::Nothing { applied_before, .. } if *applied_before > 0 => {
+            return format!("run {run}: already applied, nothing to do");
+        }
+        Outcome::Nothing { .. } => return format!("run {run}: nothing to apply"),
+    };
+    let mut text = format!("run {run}: {verb} {}", counts(report.summary));
+    let mut add = |count: u64, what: &str| {
+        if count > 0 {
+            text.push_str(&format!(", {count} {what}"));
+        }
+    };
+    add(report.already, "already there");
+    add(report.merged, "merged");
+    add(report.partly, "in part");
+    add(report.left, "left pending");
+    if let (Outcome::Applied(_), Some(_)) = (outcome, report.operation) {
+        text.push_str(&format!("; take it back with `cofferdam undo {run}`"));
+    }
+    text
+}
+
+fn counts(summary: Summary) -> String {
+    let Summary { created, modified, deleted, retyped } = summary;
+    let each = [
+        (created, "created"),
+        (modified, "modified"),
+        (deleted, "deleted"),
+        (retyped, "of another kind"),
+    ];
+    let each: Vec<String> =
+        each.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    if each.is_empty() { "nothing new".to_owned() } else { each.join(", ") }
+}
+
+fn refusal(record: &Record, report: &Applied, missing: &BTreeSet<Class>) -> Failure {
+    let run = record.run.short();
+    let mut text = format!("nothing of run {run} was applied:");
+    for refused in report.refused.iter().take(SHOWN) {
+        text.push_str(&format!("\n  {}", line(refused)));
+    }
+    let more = report.refused_in_all.saturating_sub(SHOWN as u64);
+    if more > 0 {
+        text.push_str(&format!("\n  and {more} more"));
+    }
+    let mut failure = Failure::new(Exit::Undecided, anyhow::Error::msg(text));
+    let has = |why| report.refused.iter().any(|refused| refused.why == why);
+    if !missing.is_empty() {
+        let flags: Vec<_> =
+            missing.iter().map(|class| format!(" --allow-class {}", class.name())).collect();
+        failure = failure.hint(format!("to allow it: cofferdam apply {run}{}", flags.concat()));
+    }
+    if has(Why::Conflict) {
+        failure = failure.hint(format!("to merge with the host: cofferdam apply {run} --merge"));
+    }
+    if has(Why::Budget) {
+        failure = failure.hint(format!("to allow it: cofferdam apply {run} --allow-budget"));
+    }
+    if has(Why::Gate) || has(Why::Conflict) {
+        failure = failure.hint(format!("to leave these: cofferdam apply {run} --rest"));
+        failure = failure.hint(format!("to throw one away: cofferdam discard {run} PATH"));
+    }
+    failure
+}
+
+/// One refused path with the reasons.
+pub(crate) fn line(refused: &Refused) -> String {
+    let words = refused.words.join("; ");
+    let kind = match refused.why {
+        Why::Gate => "blocked",
+        Why::Budget => "too much",
+        Why::Conflict => "conflict",
+    };
+    match &refused.path {
+        Some(path) => format!("{kind}: {path}: {words}"),
+        None => format!("{kind}: {words}"),
+    }
+}
+
+pub(super) fn json(out: &mut dyn Write, record: &Record, outcome: &Outcome) -> io::Result<()> {
+    let (name, report) = match outcome {
+        Outcome::Applied(report) => ("applied", Some(report)),
+        Outcome::Would(report) => ("would_apply", Some(report)),
+        Outcome::Refused(report) => ("refused", Some(report)),
+        Outcome::Nothing { .. } => ("nothing", None),
+    };
+    let mut value = object!({
+        "run": record.run,
+        "manifest": record.changes.as_ref().map(|changes| &changes.manifest),
+        "outcome": name,
+    });
+    match (outcome, report) {
+        (Outcome::Nothing { applied_before, discarded_before }, _) => {
+            value["applied_before"] = (*applied_before).into();
+            value["discarded_before"] = (*discarded_before).into();
+        }
+        (_, Some(report)) => {
+            let changes = object!({
+                "operation": report.operation,
+                "changes": report.summary,
+                "already": report.already,
+                "left": report.left,
+                "merged": report.merged,
+                "partly": report.partly,
+                "refused": report.refused.iter().map(refused_json).collect::<Vec<_>>(),
+                "refused_in_all": report.refused_in_all,
+            });
+            if let (Value::Object(value), Value::Object(changes)) = (&mut value, changes) {
+                value.extend(changes);
+            }
+        }
+        (_, None) => {}
+    }
+    printer::print(out, &value)
+}
+
+pub(crate) fn refused_json(refused: &Refused) -> Value {
+    let why = match refused.why {
+        Why::Gate => "blocked",
+        Why::Budget => "budget",
+        Why::Conflict => "conflict",
+    };
+    object!({
+        "path": refused.path.as_ref().map(exact),
+        "why": why,
+        "reasons": refused.words,
+    })
+}
+
+/// Text where it is text, else its bytes in base 64.
+fn exact(path: &ChangePath) -> ExactPath {
+    path.as_path().into()
+}

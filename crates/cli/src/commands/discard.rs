@@ -1,0 +1,65 @@
+//! `cofferdam discard`: what a run changed, thrown away.
+
+use std::io::Write;
+
+use anyhow::anyhow;
+use clap::Args;
+use cofferdam_sandbox::changes::Workspace;
+use cofferdam_sandbox::changes::discard::{Discarded, discard};
+use cofferdam_sandbox::state::StateDir;
+use serde_json::json as object;
+
+use super::apply::{failure, site};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::json;
+use crate::sealed::{Sealed, Words};
+
+/// Throw away what a run changed and nobody applied. The host is left as it is.
+///
+/// What is discarded does not come back. What was applied is not touched: see `cofferdam undo`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam discard                 # all that is pending of the newest run
+  cofferdam discard 4k2m9x7q .github/")]
+pub(crate) struct DiscardArgs {
+    #[command(flatten)]
+    words: Words,
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(
+    args: &DiscardArgs,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    let Sealed { record, paths, .. } = Sealed::open(&args.words, context)?;
+    let run = record.run.short();
+    let state = StateDir::open(&context.state_dir)?;
+    let workspace = Workspace::open(&record.workspace)?;
+    let done = discard(site(&state, &record, &workspace, context), &paths.selection());
+    let Discarded { entries, applied, before, left } =
+        done.map_err(|error| failure(error, &record))?;
+    if entries == 0 && applied > 0 {
+        return Err(Failure::from(anyhow!("what was selected of run {run} is applied already"))
+            .hint(format!("to take it back: cofferdam undo {run}")));
+    }
+    if args.json {
+        json::print(
+            out,
+            &object!({ "run": record.run, "discarded": entries, "applied": applied,
+                       "discarded_before": before, "left": left }),
+        )?;
+    } else if !args.quiet {
+        let rest = if left > 0 { format!(", {left} left pending") } else { String::new() };
+        let kept = if applied > 0 { format!(", {applied} stay applied") } else { String::new() };
+        writeln!(out, "run {run}: discarded {entries} changes{rest}{kept}")?;
+    }
+    Ok(Exit::Fine)
+}
