@@ -226,3 +226,41 @@ fn clean(run: RunId, backend: Option<Backend>) -> (Vec<String>, Vec<String>) {
     }
     (ended.into_iter().map(name).collect(), left)
 }
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_core::record::Owner;
+
+    use super::*;
+    use crate::runs::{Mark, current_owner};
+
+    fn begun(state: &StateDir, owner: Owner) -> (RunId, File) {
+        let run = clock::new_run_id(clock::now()).unwrap();
+        let store = Store::new(state);
+        let mark = Mark { owner, backend: Some(Backend::Native) };
+        let lock = store.create(run, &mark).unwrap();
+        std::fs::create_dir(store.dir(run).join("upper")).unwrap();
+        (run, lock)
+    }
+
+    /// Its owner died when the sandbox was begun and the record not yet written.
+    #[test]
+    fn a_run_without_a_record_goes_at_once_where_its_owner_is_dead() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        let store = Store::new(&state);
+        let (alive, _lock) = begun(&state, current_owner());
+        let dead = Owner { start_ticks: 0, ..current_owner() };
+        let (gone, lock) = begun(&state, dead);
+        drop(lock);
+        // Made and not yet locked by its owner: a moment later it may be.
+        let unlocked = clock::new_run_id(clock::now()).unwrap();
+        File::create(state.active().join(unlocked.to_string())).unwrap();
+        assert!(reconcile(&state, "user:test").unwrap().is_empty(), "there was nothing to remove");
+        assert!(!store.dir(gone).exists());
+        assert!(store.dir(alive).exists());
+        let mut left = store.active().unwrap();
+        left.sort_unstable();
+        assert_eq!(left, [alive, unlocked]);
+    }
+}

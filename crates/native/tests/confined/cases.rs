@@ -50,6 +50,8 @@ cases! {
     Both a_working_directory_that_is_not_there_is_an_error,
     Both a_timeout_ends_everything,
     Both a_background_process_does_not_outlive_the_command,
+    Both all_are_dead_when_the_end_is_told,
+    Both it_may_use_the_processors_that_we_may,
     Both the_environment_is_the_plans,
     Both no_descriptor_leaks,
     Both blocked_paths_cannot_be_seen_or_made,
@@ -214,6 +216,36 @@ fn a_background_process_does_not_outlive_the_command() {
     assert_eq!(done.stdout, "started\n");
     std::thread::sleep(Duration::from_millis(500));
     assert!(!sandbox.upper().join("late").exists());
+}
+
+/// Before the sandbox is taken down, and whatever they do against it.
+fn all_are_dead_when_the_end_is_told() {
+    let stubborn = "for i in 1 2 3 4 5 6 7 8; do
+        setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep 0.01 & wait; done' &
+    done; echo started; exit 7";
+    for _ in 0..5 {
+        let done = Sandbox::new(stubborn).run();
+        assert_eq!((done.stdout.as_str(), done.ended.status), ("started\n", Status::Exited(7)));
+        assert_eq!(done.alive, Vec::<u32>::new());
+    }
+}
+
+/// It is started on another than ours, and that is no limit.
+fn it_may_use_the_processors_that_we_may() {
+    let ours = || {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"));
+        line.unwrap().to_owned()
+    };
+    let theirs = || {
+        let done = Sandbox::new("sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status").run();
+        done.stdout.trim().to_owned()
+    };
+    assert_eq!(theirs(), ours());
+    let mut one = rustix::thread::CpuSet::new();
+    one.set(rustix::thread::sched_getcpu());
+    rustix::thread::sched_setaffinity(None, &one).unwrap();
+    assert_eq!(theirs(), ours());
 }
 
 fn the_environment_is_the_plans() {

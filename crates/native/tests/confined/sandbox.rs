@@ -32,6 +32,8 @@ pub(crate) struct Done {
     pub(crate) stderr: String,
     pub(crate) receipt: Vec<cofferdam_core::receipt::Holding>,
     pub(crate) left: Vec<String>,
+    /// Processes of the run that there were when its end was told.
+    pub(crate) alive: Vec<u32>,
 }
 
 impl Sandbox {
@@ -86,10 +88,11 @@ impl Sandbox {
         let passage = Passage { stdout: None, stderr: None, stdin: None };
         let patience = Patience { wall: self.wall, idle: None, grace: self.grace };
         let ended = supervise(process, passage, patience, &signals, &mut kept).expect("supervised");
+        let alive = carriers(&format!("COFFERDAM_RUN={}", self.run));
         let left = handed.finish();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr) = (text(&kept.stdout), text(&kept.stderr));
-        Ok(Done { ended, stdout, stderr, receipt, left })
+        Ok(Done { ended, stdout, stderr, receipt, alive, left })
     }
 
     /// Runs it, and sees that nothing is left of it.
@@ -116,6 +119,17 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         open_up(&self.state().join("work"));
     }
+}
+
+/// Live processes with this variable. A dead one shows no environment.
+fn carriers(variable: &str) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").expect("processes").flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        fs::read(format!("/proc/{pid}/environ"))
+            .is_ok_and(|env| env.split(|b| *b == 0).any(|var| var == variable.as_bytes()))
+    })
+    .collect()
 }
 
 /// The kernel leaves its scratch space without any permission; without root it must be given some
