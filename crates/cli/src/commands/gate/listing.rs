@@ -90,8 +90,13 @@ fn summary(sealed: &Sealed, sum: &Sum, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "{} changes: {} auto, {} review, {} deny; {} blocked",
-        tally.totals.files, tally.auto, tally.review, tally.deny, tally.blocked
+        "{} {}: {} auto, {} review, {} deny; {} blocked",
+        tally.totals.files,
+        if tally.totals.files == 1 { "change" } else { "changes" },
+        tally.auto,
+        tally.review,
+        tally.deny,
+        tally.blocked
     )?;
     for breach in &sum.breaches {
         let state = if sum.budget_allowed { "allowed" } else { "blocked" };
