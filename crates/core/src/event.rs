@@ -101,7 +101,16 @@ pub enum EventKind {
     #[serde(rename = "sandbox.orphan_removed")]
     OrphanRemoved { kind: String, name: String },
     #[serde(rename = "changes.sealed")]
-    Sealed { manifest: String, created: u64, modified: u64, deleted: u64, retyped: u64 },
+    Sealed {
+        manifest: String,
+        created: u64,
+        modified: u64,
+        deleted: u64,
+        retyped: u64,
+        /// Hash of what was sealed of a repository that lies outside the workspace.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repository: Option<String>,
+    },
     /// What a run changed could not be sealed. It is kept as it was left.
     #[serde(rename = "changes.seal_failed")]
     SealFailed { reason: String },
@@ -119,6 +128,9 @@ pub enum EventKind {
         #[serde(default)]
         paths: Vec<String>,
     },
+    /// Commits that were made inside became a branch on the host.
+    #[serde(rename = "changes.imported")]
+    Imported { branch: String, commit: String, commits: u64 },
     #[serde(rename = "changes.discarded")]
     Discarded {
         manifest: String,

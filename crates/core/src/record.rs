@@ -89,4 +89,7 @@ pub struct ChangeSummary {
     pub retyped: u64,
     /// Hash of the sealed manifest.
     pub manifest: String,
+    /// The same for the repository, where that lies outside the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
 }

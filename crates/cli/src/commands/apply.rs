@@ -1,5 +1,6 @@
 //! `cofferdam apply`: what a run changed, brought to the host.
 
+mod branch;
 mod judge;
 mod report;
 
@@ -40,6 +41,7 @@ pub(super) use report::{line, refused_json};
   cofferdam apply 4k2m9x7q src/ Makefile --allow-class build-scripts
   cofferdam apply --rest                   # leave what is blocked, apply what is not
   cofferdam apply --hunk src/lib.rs:1,3    # two hunks, as `cofferdam diff` numbers them
+  cofferdam apply --branch agent           # commits made inside, as a branch
   cofferdam apply --merge                  # merge with what you edited meanwhile")]
 pub(crate) struct ApplyArgs {
     #[command(flatten)]
@@ -58,6 +60,10 @@ pub(crate) struct ApplyArgs {
     /// Of this file only these hunks, by number (repeatable).
     #[arg(long = "hunk", value_name = "PATH:N,...")]
     hunks: Vec<OsString>,
+    /// Instead of files: make a new branch of the commits that were made inside. No setting and no hook
+    /// comes along.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["check", "merge", "rest", "hunks"])]
+    branch: Option<String>,
     /// Print a JSON object.
     #[arg(long)]
     json: bool,
@@ -72,6 +78,9 @@ pub(crate) fn run(
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
     let Sealed { record, set, paths } = Sealed::open(&args.words, context)?;
+    if let Some(branch) = &args.branch {
+        return branch::import(args, branch, &record, &paths, context, out);
+    }
     let mut selection = match args.hunks.is_empty() || !paths.are_all() {
         true => paths.selection(),
         // Hunks alone are all that is meant.

@@ -5,18 +5,27 @@
 //! host's objects. From there git brings them to the host, checking each object. Nothing else that the
 //! program wrote to a repository, settings, hooks, attributes, is ever looked at by git.
 
+mod part;
+mod quarantine;
+
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::changes::manifest::Tree;
 use cofferdam_core::changes::{Content, Entry, FileNode, Node};
+use cofferdam_core::event::EventKind;
+use cofferdam_core::record::Record;
+use cofferdam_core::redact::Redactor;
 use serde::Serialize;
 
 use super::git::{Git, GitError};
-use super::{ChangeSet, Objects, SetError};
+use super::{ChangeSet, Objects, REPOSITORY, SetError};
+use crate::runs::{Scribe, Store};
+use crate::state::{StateDir, StateError};
+use part::{Part, is_id, packed};
+use quarantine::Quarantine;
 
 /// The commits of one run.
 #[derive(Debug)]
@@ -38,12 +47,24 @@ pub struct Commit {
     pub subject: String,
 }
 
+/// A branch that was made on the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    pub branch: String,
+    /// What the branch points to.
+    pub commit: String,
+    /// How many came with it.
+    pub commits: usize,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
     Set(#[from] SetError),
+    #[error(transparent)]
+    State(#[from] StateError),
     #[error("cannot {action} {}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("{} is not a git repository", .0.display())]
@@ -67,9 +88,26 @@ const LONGEST_REFERENCE: u64 = 4096;
 const LONGEST_PACKED: u64 = 16 << 20;
 
 impl History {
+    /// Gathers the commits of a run.
+    pub fn of_run(state: &StateDir, record: &Record) -> Result<Self, HistoryError> {
+        let dir = Store::new(state).dir(record.run);
+        let changes = record.changes.as_ref().ok_or(HistoryError::Nothing)?;
+        let elsewhere = record.plan.as_ref().and_then(|plan| plan.repository.as_ref());
+        match (elsewhere, &changes.repository) {
+            (Some(repository), Some(sealed)) => {
+                let mut set = ChangeSet::open(&dir.join(REPOSITORY), sealed)?;
+                Self::gather(&mut set, &repository.source.real, &dir)
+            }
+            _ => {
+                let mut set = ChangeSet::open(&dir, &changes.manifest)?;
+                Self::gather(&mut set, &record.workspace.join(".git"), &dir)
+            }
+        }
+    }
+
     /// Gathers what `set` has of commits. `repository` is the host's git directory; `scratch` is a
     /// directory of ours, in which a quarantine is made for as long as this value lives.
-    pub fn gather(
+    fn gather(
         set: &mut ChangeSet,
         repository: &Path,
         scratch: &Path,
@@ -155,8 +193,26 @@ impl History {
         head.or_else(|| self.tips.values().next()).cloned().ok_or(HistoryError::Nothing)
     }
 
-    /// Makes a new branch on the host of what was committed inside. Returns how many commits came.
-    pub fn import(&self, branch: &str) -> Result<(String, usize), HistoryError> {
+    /// Makes a new branch on the host of what was committed inside, and writes down that it did.
+    pub fn import(
+        &self,
+        state: &StateDir,
+        record: &Record,
+        actor: &str,
+        branch: &str,
+    ) -> Result<Imported, HistoryError> {
+        let imported = self.bring(branch)?;
+        let (workspace, actor) = (record.workspace.clone(), actor.to_owned());
+        let mut scribe = Scribe::new(state, record.run, workspace, actor, Redactor::default());
+        scribe.event(EventKind::Imported {
+            branch: imported.branch.clone(),
+            commit: imported.commit.clone(),
+            commits: imported.commits as u64,
+        })?;
+        Ok(imported)
+    }
+
+    fn bring(&self, branch: &str) -> Result<Imported, HistoryError> {
         let tip = self.tip()?;
         let reference = format!("refs/heads/{branch}");
         let good = !branch.starts_with('-')
@@ -180,7 +236,7 @@ impl History {
         // All zeros: only where there is no such branch.
         let none = "0".repeat(tip.len());
         self.host.ask(["update-ref", reference.as_str(), tip.as_str(), none.as_str()])?;
-        Ok((tip, count))
+        Ok(Imported { branch: branch.to_owned(), commit: tip, commits: count })
     }
 
     /// A tip, and all that the host has, the way git reads a list of revisions.
@@ -235,43 +291,6 @@ fn of_repository(entry: &Entry, tree: Tree) -> Option<(String, &FileNode)> {
     }
 }
 
-/// The parts of a repository that are looked at. All else is not.
-#[derive(Debug, PartialEq, Eq)]
-enum Part {
-    Object,
-    Pack,
-    Reference,
-    PackedReferences,
-}
-
-impl Part {
-    fn of(name: &str) -> Option<Self> {
-        let names: Vec<&str> = name.split('/').collect();
-        match names.as_slice() {
-            ["objects", two, rest] if two.len() == 2 && is_id(&format!("{two}{rest}")) => {
-                Some(Self::Object)
-            }
-            ["objects", "pack", pack] => {
-                let id = pack.strip_prefix("pack-").and_then(|pack| pack.strip_suffix(".pack"));
-                id.is_some_and(is_id).then_some(Self::Pack)
-            }
-            ["packed-refs"] => Some(Self::PackedReferences),
-            ["HEAD"] | ["worktrees", _, "HEAD"] | ["refs", "heads", ..] => Some(Self::Reference),
-            _ => None,
-        }
-    }
-}
-
-/// A hash as git writes it, of either kind.
-fn is_id(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-fn packed(text: &str) -> impl Iterator<Item = (String, String)> + '_ {
-    let pairs = text.lines().filter_map(|line| line.split_once(' '));
-    pairs.filter(|(id, _)| is_id(id)).map(|(id, name)| (name.to_owned(), id.to_owned()))
-}
-
 /// Where HEAD is, followed once if it names a branch. What the program did not change is the host's.
 fn head(references: &BTreeMap<String, String>, host: &Git) -> Option<String> {
     let worktree = references.keys().find(|name| name.starts_with("worktrees/"));
@@ -302,127 +321,9 @@ fn text_of(objects: &Objects, file: &FileNode, most: u64) -> Result<Option<Strin
     Ok(String::from_utf8(bytes).ok().map(|text| text.trim_end().to_owned()))
 }
 
-/// A repository of ours that holds objects of the program's. Gone when dropped.
-#[derive(Debug)]
-struct Quarantine {
-    dir: PathBuf,
-    git: Git,
-}
-
-impl Quarantine {
-    fn make(scratch: &Path, repository: &Path, host: &Git) -> Result<Self, HistoryError> {
-        let dir = scratch.join("quarantine");
-        let objects = repository.join("objects");
-        if objects.as_os_str().as_bytes().contains(&b'\n') {
-            return Err(HistoryError::OddPath(objects));
-        }
-        // Of one who was killed.
-        match fs::remove_dir_all(&dir) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                return Err(io_error("remove", &dir)(e));
-            }
-            _ => {}
-        }
-        let format = host.ask(["rev-parse", "--show-object-format"])?;
-        let format = String::from_utf8_lossy(format.trim_ascii()).into_owned();
-        let git = Git::at(&dir);
-        let quarantine = Self { dir, git };
-        let kind = format!("--object-format={format}");
-        quarantine.git.ask(["init", "--quiet", "--bare", "--template=", kind.as_str()])?;
-        let mut line = objects.into_os_string().into_vec();
-        line.push(b'\n');
-        quarantine.write("objects/info/alternates", &line)?;
-        Ok(quarantine)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), HistoryError> {
-        let path = self.dir.join(name);
-        let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-        made.and_then(|()| fs::write(&path, bytes)).map_err(io_error("write", &path))
-    }
-
-    /// A file of ours in here, and its path.
-    fn file(&self, name: &str) -> Result<(PathBuf, File), HistoryError> {
-        let path = self.dir.join(name);
-        let file = File::create(&path).map_err(io_error("create", &path))?;
-        Ok((path, file))
-    }
-
-    /// A list for git to read.
-    fn list(&self, lines: &[u8]) -> Result<File, HistoryError> {
-        self.write("list", lines)?;
-        let path = self.dir.join("list");
-        File::open(&path).map_err(io_error("open", &path))
-    }
-
-    /// A loose object, by its name. That it is what its name says is checked when it is fetched.
-    fn take(&self, objects: &Objects, file: &FileNode, name: &str) -> Result<(), HistoryError> {
-        let Content::Kept(hash) = file.content else { return Ok(()) };
-        let path = self.dir.join(name);
-        let mut from = objects.open(hash).map_err(io_error("read", &objects.path(hash)))?;
-        let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-        made.and_then(|()| File::create(&path))
-            .and_then(|mut to| io::copy(&mut from, &mut to))
-            .map_err(io_error("write", &path))?;
-        Ok(())
-    }
-
-    /// A pack, indexed anew: an index that came with it would be believed.
-    fn unpack(&self, objects: &Objects, file: &FileNode) -> Result<(), HistoryError> {
-        let Content::Kept(hash) = file.content else { return Ok(()) };
-        let pack = objects.open(hash).map_err(io_error("read", &objects.path(hash)))?;
-        self.git.tell(["index-pack", "--stdin", "--fix-thin"], pack)?;
-        Ok(())
-    }
-}
-
-impl Drop for Quarantine {
-    fn drop(&mut self) {
-        // Left behind it is removed by the next one, or with the run.
-        fs::remove_dir_all(&self.dir).ok();
-    }
-}
-
 fn io_error<'a>(
     action: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> HistoryError + 'a {
     move |source| HistoryError::Io { action, path: path.to_owned(), source }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_objects_and_references_are_looked_at() {
-        let id = "0".repeat(38);
-        let whole = "a".repeat(40);
-        for (name, part) in [
-            (format!("objects/ab/{id}"), Some(Part::Object)),
-            (format!("objects/pack/pack-{whole}.pack"), Some(Part::Pack)),
-            (format!("objects/pack/pack-{whole}.idx"), None),
-            (format!("objects/pack/pack-{whole}.promisor"), None),
-            ("objects/info/alternates".to_owned(), None),
-            ("objects/info/commit-graph".to_owned(), None),
-            ("refs/heads/a/b".to_owned(), Some(Part::Reference)),
-            ("refs/replace/x".to_owned(), None),
-            ("worktrees/w/HEAD".to_owned(), Some(Part::Reference)),
-            ("config".to_owned(), None),
-            ("config.worktree".to_owned(), None),
-            ("hooks/post-checkout".to_owned(), None),
-            ("info/attributes".to_owned(), None),
-            ("modules/m/config".to_owned(), None),
-        ] {
-            assert_eq!(Part::of(&name), part, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_line_of_packed_references_is_an_id_and_a_name() {
-        let id = "b".repeat(40);
-        let text =
-            format!("# pack-refs with: peeled\n{id} refs/heads/x\n^{id}\nnot an id refs/heads/y\n");
-        assert_eq!(packed(&text).collect::<Vec<_>>(), [("refs/heads/x".to_owned(), id)]);
-    }
 }

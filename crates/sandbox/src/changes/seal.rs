@@ -36,7 +36,9 @@ pub struct SealRequest<'a> {
     pub run: RunId,
     /// The run's directory, which holds `upper` and gets the set.
     pub dir: &'a Path,
+    /// The tree that the changes are changes of.
     pub workspace: &'a HostPath,
+    pub tree: Tree,
     /// When the run began: the ctime of a file that was made then.
     pub base: Moment,
     /// The set that the run went on from.
@@ -115,7 +117,7 @@ fn capture(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
         version: VERSION,
         run: request.run,
         workspace: request.workspace.real.clone(),
-        tree: Tree::Workspace,
+        tree: request.tree,
         // What was there before an earlier run was there before that run's own base.
         base: began.map_or(request.base, |began| began.min(request.base)),
         sealed_at: clock::now(),

@@ -11,6 +11,8 @@ use super::Objects;
 
 pub(super) const MANIFEST: &str = "manifest";
 pub(super) const OBJECTS: &str = "objects";
+/// In a run's directory: the set of a repository that lies outside the workspace.
+pub const REPOSITORY: &str = "git";
 
 /// A change set whose manifest is the one that was sealed.
 #[derive(Debug)]

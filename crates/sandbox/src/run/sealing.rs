@@ -1,16 +1,21 @@
 //! Seals what a run changed, and says so in its record.
 
 use std::error::Error;
-use std::fs::File;
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
 
-use cofferdam_core::changes::manifest::Moment;
+use cofferdam_core::changes::manifest::{Moment, Tree};
 use cofferdam_core::event::EventKind;
+use cofferdam_core::id::RunId;
+use cofferdam_core::plan::Plan;
 use cofferdam_core::record::{ChangeSummary, Record};
+use cofferdam_native::{GIT_UPPER, GIT_WORK, UPPER};
 
+use crate::changes::REPOSITORY;
 use crate::changes::seal::{self, SealError, SealRequest, Sealed, seal};
 use crate::state::StateError;
+use crate::tree::remove_tree;
 
 /// What came of it.
 #[derive(Debug)]
@@ -47,6 +52,10 @@ pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record) -> Sealing
     if !plan.stages() {
         return Sealing::Nothing;
     }
+    let repository = match seal_repository(dir, base, record.run, plan) {
+        Ok(repository) => repository,
+        Err(error) => return failed(&error),
+    };
     // Without an upper directory nothing was ever started, or all is done; but a crash may have come
     // between the sealing and the record.
     if !seal::is_due(dir) && (record.changes.is_some() || !seal::is_sealed(dir)) {
@@ -56,6 +65,7 @@ pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record) -> Sealing
         run: record.run,
         dir,
         workspace: &plan.workspace.source,
+        tree: Tree::Workspace,
         base,
         from: plan.from.as_ref(),
     };
@@ -70,19 +80,54 @@ pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record) -> Sealing
                 deleted,
                 retyped,
                 manifest: manifest.clone(),
+                repository: repository.clone(),
             });
-            Sealing::Done(EventKind::Sealed { manifest, created, modified, deleted, retyped })
+            Sealing::Done(EventKind::Sealed {
+                manifest,
+                created,
+                modified,
+                deleted,
+                retyped,
+                repository,
+            })
         }
-        Err(error) => {
-            let reason = in_words(&error);
-            let again = if error.is_final() { Again::No } else { Again::Yes };
-            Sealing::Failed {
-                event: EventKind::SealFailed { reason: reason.clone() },
-                reason,
-                again,
-            }
-        }
+        Err(error) => failed(&error),
     }
+}
+
+/// Seals what was changed in a repository that lies outside the workspace, as a set of its own, and returns
+/// its hash.
+fn seal_repository(
+    dir: &Path,
+    base: Moment,
+    run: RunId,
+    plan: &Plan,
+) -> Result<Option<String>, SealError> {
+    let Some(repository) = &plan.repository else { return Ok(None) };
+    let git = dir.join(REPOSITORY);
+    let (found, upper) = (dir.join(GIT_UPPER), git.join(UPPER));
+    if found.exists() {
+        let io = |action, path: &Path| {
+            let path = path.to_owned();
+            move |source| SealError::Io { action, path, source }
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(&git).map_err(io("create", &git))?;
+        fs::rename(&found, &upper).map_err(io("rename", &found))?;
+        let work = dir.join(GIT_WORK);
+        remove_tree(&work).map_err(io("remove", &work))?;
+    }
+    if !seal::is_due(&git) && !seal::is_sealed(&git) {
+        return Ok(None);
+    }
+    let (workspace, tree) = (&repository.source, Tree::GitCommon);
+    let sealed = seal(&SealRequest { run, dir: &git, workspace, tree, base, from: None })?;
+    Ok(Some(sealed.hash.to_string()))
+}
+
+fn failed(error: &SealError) -> Sealing {
+    let reason = in_words(error);
+    let again = if error.is_final() { Again::No } else { Again::Yes };
+    Sealing::Failed { event: EventKind::SealFailed { reason: reason.clone() }, reason, again }
 }
 
 fn in_words(error: &SealError) -> String {

@@ -24,9 +24,15 @@ pub(crate) fn contradiction(evidence: &Evidence, dir: &Path) -> Option<&'static 
         return Some("record.json");
     }
     // The record says which manifest was sealed, and was just seen to be what it was.
-    let manifest =
-        record.and_then(|record| Some(record["changes"]["manifest"].as_str()?.to_owned()));
-    [("stdout", &evidence.stdout), ("stderr", &evidence.stderr), ("manifest", &manifest)]
+    let sealed = |name: &str| Some(record.as_ref()?["changes"][name].as_str()?.to_owned());
+    let (manifest, repository) = (sealed("manifest"), sealed("repository"));
+    let files = [
+        ("stdout", &evidence.stdout),
+        ("stderr", &evidence.stderr),
+        ("manifest", &manifest),
+        ("git/manifest", &repository),
+    ];
+    files
         .into_iter()
         .find(|(name, hash)| of_file(&dir.join(name)).ok().as_ref() != Some(*hash))
         .map(|(name, _)| name)
