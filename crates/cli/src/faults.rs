@@ -1,7 +1,7 @@
 //! Faults on demand, in builds with the feature `fault-injection`; users get none of it.
 //!
 //! `FAULT_INJECTION=kill:N` ends the process, without another word, right before the Nth thing that would
-//! reach the disk; `enospc:N` has that thing fail as on a full disk, once.
+//! reach the disk; `enospc:N` has that thing fail as on a full disk, once. Both can be given, with a comma.
 
 use cofferdam_sandbox::changes::apply::Faults;
 
@@ -34,7 +34,8 @@ mod injection {
     impl Injection {
         pub(super) fn read(text: Option<&OsString>) -> Self {
             let text = text.and_then(|text| text.to_str()).unwrap_or_default();
-            let number = |prefix| text.strip_prefix(prefix).and_then(|n: &str| n.parse().ok());
+            let number =
+                |prefix| text.split(',').find_map(|part| part.strip_prefix(prefix)?.parse().ok());
             Self { kill_at: number("kill:"), fail_at: number("enospc:"), seen: 0 }
         }
     }

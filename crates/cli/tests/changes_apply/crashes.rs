@@ -1,0 +1,145 @@
+//! Killed, or out of disk space, right before any step: the tree is all-old or all-new, and after the next
+//! command nothing is left of the attempt.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::*;
+
+const CHANGE: &str = "echo new > f; rm -r d; rm swap; mkdir swap; echo s > swap/s; mkdir n; echo x > n/x; \
+                      ln -sf g l; chmod 600 g; rm -r dir; echo file > dir";
+
+fn furnish(env: &TestEnv) {
+    for (name, content) in
+        [("f", "old"), ("g", "g"), ("d/e/x", "x"), ("d/y", "y"), ("swap", "s"), ("dir/in", "i")]
+    {
+        env.file(name, content);
+    }
+    std::os::unix::fs::symlink("f", env.workspace().join("l")).unwrap();
+}
+
+/// Does `command` with a fault at each point in turn, until there is none left to hit. `reset` makes the
+/// tree what it was, after a fault came too late to matter.
+#[track_caller]
+fn at_every_point(env: &TestEnv, fault: &str, command: &[&str], reset: &[&str]) -> usize {
+    let old = tree(env);
+    let mut new = None;
+    for point in 1.. {
+        assert!(point < 500, "there is no end of points");
+        let mut attempt = env.cofferdam();
+        attempt.args(command).env("FAULT_INJECTION", format!("{fault}:{point}"));
+        let attempt = env.finish(attempt);
+        if attempt.code() == Some(0) {
+            assert!(point > 20, "hardly any point was hit");
+            let reached = tree(env);
+            assert!(new.is_none_or(|new| new == reached), "{fault} {point}");
+            assert_settled(env);
+            return point - 1;
+        }
+        if fault == "enospc" {
+            assert_eq!(attempt.code(), Some(1), "{attempt:?}");
+        }
+        // Whoever comes next cleans up; here it is gc.
+        env.run(["gc"]).assert_exit(0);
+        assert_settled(env);
+        let now = tree(env);
+        if now != old {
+            // It was done but for the paper-work.
+            assert!(new.is_none_or(|new| new == now), "{fault} {point}: half and half");
+            new = Some(now);
+            env.run(reset).assert_exit(0);
+            assert_eq!(tree(env), old, "{fault} {point}");
+        }
+    }
+    unreachable!("the loop has no end")
+}
+
+#[test]
+#[cfg_attr(not(feature = "fault-injection"), ignore = "needs injected faults: cargo xtask test")]
+fn killed_at_every_point_of_an_apply() {
+    let env = env();
+    furnish(&env);
+    stage(&env, CHANGE);
+    at_every_point(&env, "kill", &ALL, &["undo"]);
+    assert_eq!((text(&env, "f"), text(&env, "swap/s")), ("new\n".into(), "s\n".into()));
+}
+
+#[test]
+#[cfg_attr(not(feature = "fault-injection"), ignore = "needs injected faults: cargo xtask test")]
+fn out_of_space_at_every_point_of_an_apply() {
+    let env = env();
+    furnish(&env);
+    stage(&env, CHANGE);
+    at_every_point(&env, "enospc", &ALL, &["undo"]);
+    assert_eq!((text(&env, "f"), text(&env, "swap/s")), ("new\n".into(), "s\n".into()));
+}
+
+#[test]
+#[cfg_attr(not(feature = "fault-injection"), ignore = "needs injected faults: cargo xtask test")]
+fn killed_and_out_of_space_at_every_point_of_an_undo() {
+    for fault in ["kill", "enospc"] {
+        let env = env();
+        furnish(&env);
+        let old = tree(&env);
+        stage(&env, CHANGE);
+        apply(&env).assert_exit(0);
+        at_every_point(&env, fault, &["undo"], &ALL);
+        assert_eq!(tree(&env), old);
+    }
+}
+
+/// The one that cleans up is killed as well: the next goes on from there.
+#[test]
+#[cfg_attr(not(feature = "fault-injection"), ignore = "needs injected faults: cargo xtask test")]
+fn killed_while_taking_back() {
+    for point in 1..40 {
+        let env = env();
+        furnish(&env);
+        let old = tree(&env);
+        stage(&env, CHANGE);
+        // The first fault is met on the way back from the second.
+        let mut attempt = env.cofferdam();
+        attempt.args(ALL).env("FAULT_INJECTION", format!("enospc:28,kill:{}", 28 + point));
+        let attempt = env.finish(attempt);
+        env.run(["gc"]).assert_exit(0);
+        assert_settled(&env);
+        assert_eq!(tree(&env), old, "{point}");
+        if attempt.code() == Some(1) {
+            assert!(point > 5, "nothing was taken back");
+            return;
+        }
+    }
+    panic!("taking back has no end");
+}
+
+/// How many random moments are tried. The claim was also tried with 500.
+const KILLS: u32 = 40;
+
+#[test]
+fn killed_at_any_moment() {
+    let env = env();
+    furnish(&env);
+    let script = "i=0; while [ $i -lt 200 ]; do echo $i > n$i; i=$((i+1)); done";
+    stage(&env, &format!("{CHANGE}; {script}"));
+    let old = tree(&env);
+    let mut new = None;
+    let mut cut = 0;
+    for n in 0..KILLS {
+        let mut child =
+            env.cofferdam().args(ALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(u64::from(n) * 3_000 % 97_000));
+        child.kill().unwrap();
+        let done = child.wait().unwrap().success();
+        cut += u32::from(!done);
+        env.run(["gc"]);
+        assert_settled(&env);
+        let now = tree(&env);
+        if now != old {
+            assert!(new.is_none_or(|new| new == now), "half and half");
+            new = Some(now);
+            env.run(["undo"]).assert_exit(0);
+            assert_eq!(tree(&env), old);
+        }
+    }
+    assert!(cut > 0, "none was killed in time");
+}
