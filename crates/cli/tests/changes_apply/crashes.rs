@@ -36,9 +36,8 @@ fn at_every_point(env: &TestEnv, fault: &str, command: &[&str], reset: &[&str]) 
             assert_settled(env);
             return point - 1;
         }
-        if fault == "enospc" {
-            assert_eq!(attempt.code(), Some(1), "{attempt:?}");
-        }
+        let expected = if fault == "enospc" { Some(1) } else { None };
+        assert_eq!(attempt.code(), expected, "{fault} {point}: {attempt:?}");
         // Whoever comes next cleans up; here it is gc.
         env.run(["gc"]).assert_exit(0);
         assert_settled(env);

@@ -50,7 +50,7 @@ fn what_is_discarded_is_not_applied_and_what_is_applied_is_not_discarded() {
 #[test]
 fn discarding_everything_drops_the_contents() {
     let env = env();
-    stage(&env, "mkdir d; echo secret-content > d/f");
+    stage(&env, "mkdir d; printf secret-%s content > d/f");
     env.run(["discard"]).assert_exit(0);
     assert!(env.grep_state("secret-content").is_empty());
     env.run(["apply"]).assert_exit(1).assert_stderr_has("was discarded");

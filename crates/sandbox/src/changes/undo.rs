@@ -150,8 +150,13 @@ fn plan(
     // Above every number that the apply, or another undo of it, has used.
     let mut stage = Stage::new(slots, number << 32);
     let inverter = Inverter::new(site.workspace, old, chosen);
-    for step in inverter.steps() {
+    let mut steps = inverter.steps().peekable();
+    while let Some(step) = steps.next() {
         let step = step?;
+        let next = steps.peek().and_then(|next| next.as_ref().ok());
+        if step.opens_for(next) {
+            continue;
+        }
         let path = step.path.clone();
         let failed = |source| ApplyError::Stage { path, source };
         let turned = faults

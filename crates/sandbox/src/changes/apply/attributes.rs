@@ -34,6 +34,17 @@ impl DirectoryRecord {
         Ok(Self { mode, owner, mtime, xattrs: xattrs(held)? })
     }
 
+    /// Whether its owner can change what is in it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.mode & 0o300 == 0o300
+    }
+
+    /// The same, with what its owner needs to change what is in it.
+    pub(crate) fn open(&self) -> Self {
+        let mode = if self.is_open() { self.mode } else { self.mode | 0o700 };
+        Self { mode, ..self.clone() }
+    }
+
     /// Makes the directory again.
     pub(crate) fn make(&self, dir: impl AsFd, name: &OsStr) -> io::Result<()> {
         mkdirat(&dir, name, Mode::RWXU)?;

@@ -195,6 +195,10 @@ impl Planner<'_> {
     ) -> Result<(), ApplyError> {
         let held = place.hold().map_err(failed(entry))?;
         let old = DirectoryRecord::of(&held, seen).map_err(failed(entry))?;
+        if !old.is_open() {
+            let (from, to) = (seen.mode, old.open().mode);
+            self.step(index, entry, Act::Chmod { ino: seen.ino, from, to })?;
+        }
         self.step(index, entry, Act::Rmdir { ino: seen.ino, old })
     }
 

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use cofferdam_core::changes::ContentHash;
 use rustix::fs::{
     AtFlags, Mode, OFlags, SeekFrom, copy_file_range, ftruncate, ioctl_ficlone, linkat, mkdirat,
-    openat, seek, symlinkat,
+    openat, seek, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -110,6 +110,11 @@ impl Stage {
     /// A directory as it was recorded.
     pub(crate) fn record(&mut self, slot: u64, record: &DirectoryRecord) -> io::Result<Mark> {
         let name = slot.to_string();
+        // One that an undo left which died: slots of an apply outlive what is tried with them.
+        match unlinkat(&self.slots, &name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOENT) => {}
+            done => done?,
+        }
         record.make(&self.slots, name.as_ref())?;
         let made = Seen::at(&self.slots, &name)?;
         made.map(|seen| seen.mark()).ok_or_else(|| io::ErrorKind::NotFound.into())

@@ -158,8 +158,10 @@ impl Step {
     pub(crate) fn take_back(&self, ground: &Ground<'_>) -> Result<Option<String>, StepError> {
         let place = match ground.workspace.place(&self.path) {
             Ok(place) => place,
-            // Not there: then nothing of ours is.
-            Err(WorkspaceError::NoParent { .. }) if matches!(self.act, Act::Put { .. }) => {
+            // Its directory was not put there yet: then neither was this.
+            Err(WorkspaceError::NoParent { .. } | WorkspaceError::Detour { .. })
+                if matches!(self.act, Act::Put { .. }) =>
+            {
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),
@@ -168,7 +170,11 @@ impl Step {
         let stuck = |words: &str| Ok(Some(format!("{}: {words}", self.path)));
         match &self.act {
             Act::Chmod { ino, from, to } => {
-                chmod(&place, *ino, *to, *from).map_err(self.io("change the mode of"))?;
+                // A directory may have been made again just now, and is another.
+                let ino = there.filter(Seen::is_dir).map_or(*ino, |there| there.ino);
+                if there.is_some() {
+                    chmod(&place, ino, *to, *from).map_err(self.io("change the mode of"))?;
+                }
             }
             Act::Put { slot, staged, .. } => match there {
                 Some(there) if there.ino == staged.ino => {
@@ -215,6 +221,14 @@ impl Step {
             }
         }
         Ok(None)
+    }
+
+    /// Whether this only opened a directory so that `next` could remove it.
+    pub(crate) fn opens_for(&self, next: Option<&Self>) -> bool {
+        matches!(self.act, Act::Chmod { .. })
+            && next.is_some_and(|next| {
+                next.entry == self.entry && matches!(next.act, Act::Rmdir { .. })
+            })
     }
 
     fn must_be(&self, place: &Place<'_>, old: &Expected) -> Result<(), StepError> {
@@ -265,7 +279,8 @@ impl Ground<'_> {
             Err(Errno::NOENT) => {}
             done => done?,
         }
-        old.make(&self.slots, name.as_ref())?;
+        // What was in it goes back first; the step before this one closes it again.
+        old.open().make(&self.slots, name.as_ref())?;
         let new = RenameFlags::NOREPLACE;
         Ok(renameat_with(&self.slots, &name, &place.dir, place.name, new)?)
     }

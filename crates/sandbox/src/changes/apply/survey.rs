@@ -212,12 +212,13 @@ impl Surveyor<'_> {
                 open.push((entry.path.clone(), index));
             }
             let above = survey.above[number];
-            if above != NONE && self.is_missing(above, survey) {
-                survey.marks[number] |= STAYS;
-                survey.left += 1;
-                continue;
-            }
+            let missing = above != NONE && self.is_missing(above, survey);
             match judge.entry(&entry) {
+                Opinion::Fine if missing => {
+                    survey.marks[number] |= STAYS;
+                    survey.left += 1;
+                    continue;
+                }
                 Opinion::Fine => {}
                 Opinion::Later => {
                     self.stays(survey, index);

@@ -165,7 +165,7 @@ impl<'a> Inverter<'a> {
             Act::Rmdir { old, .. } => {
                 let slot = stage.slot();
                 // Others may have to be put into it first.
-                let open = DirectoryRecord { mode: old.mode | 0o700, ..old.clone() };
+                let open = old.open();
                 let staged = stage.record(slot, &open)?;
                 let mut steps = vec![make(Act::Put { slot, staged, put: None })];
                 if open.mode != old.mode {
