@@ -229,6 +229,8 @@ fn clean(run: RunId, backend: Option<Backend>) -> (Vec<String>, Vec<String>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use cofferdam_core::record::Owner;
 
     use super::*;
@@ -259,8 +261,7 @@ mod tests {
         assert!(reconcile(&state, "user:test").unwrap().is_empty(), "there was nothing to remove");
         assert!(!store.dir(gone).exists());
         assert!(store.dir(alive).exists());
-        let mut left = store.active().unwrap();
-        left.sort_unstable();
-        assert_eq!(left, [alive, unlocked]);
+        let left: BTreeSet<RunId> = store.active().unwrap().into_iter().collect();
+        assert_eq!(left, BTreeSet::from([alive, unlocked]));
     }
 }

@@ -221,7 +221,7 @@ fn a_background_process_does_not_outlive_the_command() {
 /// Before the sandbox is taken down, and whatever they do against it.
 fn all_are_dead_when_the_end_is_told() {
     let stubborn = "for i in 1 2 3 4 5 6 7 8; do
-        setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep 0.01 & wait; done' &
+        setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep 0.01 & wait; done' >/dev/null 2>&1 &
     done; echo started; exit 7";
     for _ in 0..5 {
         let done = Sandbox::new(stubborn).run();
