@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel_text;
 use crate::sys::SysError;
-pub(crate) use place::{Survey, survey};
+pub(crate) use place::{Survey, survey, survey_separate, survey_unified};
 
 /// How long the kernel may take to let go of a group whose processes are dead.
 const PATIENCE: Duration = Duration::from_secs(2);

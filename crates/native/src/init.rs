@@ -175,6 +175,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_order_that_outlived_its_sender_is_known() {
+        use std::os::fd::AsFd as _;
+        let (sender, ours) = crate::channel::Channel::pair().unwrap();
+        sender.send(b"run this", &[]).unwrap();
+        assert!(!is_abandoned(ours.as_fd()).unwrap());
+        drop(sender);
+        assert!(is_abandoned(ours.as_fd()).unwrap());
+    }
+
+    #[test]
     fn a_name_is_searched_for_and_a_path_is_not() {
         let found = |program: &str, search: &str| -> Vec<String> {
             candidates(OsStr::new(program), OsStr::new(search))

@@ -3,6 +3,7 @@
 //! One thread, one `poll`. Nothing in it may block on somebody else: a reader that is slow, or gone,
 //! holds back the program but never the clock.
 
+mod end;
 mod stdin;
 mod stream;
 
@@ -16,9 +17,9 @@ use rustix::process::{Signal, kill_process_group, pidfd_send_signal};
 use crate::cgroup::OomCount;
 use crate::descendants;
 use crate::process::{Parent, Process, Reach};
-use crate::report::Report;
 use crate::signals::Signals;
 use crate::sys::{self, Reaped, SysError};
+use end::{reported, reported_end, status_of};
 use stdin::StdinPump;
 use stream::Stream;
 
@@ -375,11 +376,7 @@ impl Supervisor<'_> {
     }
 
     fn note_end(&mut self, reaped: &Reaped) {
-        let status = if libc::WIFEXITED(reaped.status) {
-            Status::Exited(libc::WEXITSTATUS(reaped.status))
-        } else {
-            Status::Signaled(libc::WTERMSIG(reaped.status))
-        };
+        let status = status_of(reaped);
         let usage = Usage {
             wall_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             user_ms: reaped.user_micros / 1000,
@@ -398,27 +395,6 @@ impl Supervisor<'_> {
             (cause, _) => cause,
         }
     }
-}
-
-/// The end of the command as the sandbox's first process reported it. One that ended without a report
-/// was killed, and the command with it.
-fn reported_end(reports: &OwnedFd, first: Reaped) -> Result<Reaped, SysError> {
-    Ok(reported(reports, first.pid)?.unwrap_or(Reaped { status: libc::SIGKILL, ..first }))
-}
-
-fn reported(reports: &OwnedFd, pid: i32) -> Result<Option<Reaped>, SysError> {
-    let fail = |e| SysError::on("read", "report", e);
-    let from = reports.try_clone().map(std::fs::File::from).map_err(fail)?;
-    Ok(match Report::receive(from).map_err(fail)? {
-        Some(Report::Ended(end)) => Some(Reaped {
-            pid,
-            status: end.status,
-            user_micros: end.user_micros,
-            system_micros: end.system_micros,
-            max_rss_bytes: end.max_rss_bytes,
-        }),
-        _ => None,
-    })
 }
 
 /// Adds a descriptor to the list, if there is one, and says where it stands.

@@ -58,8 +58,8 @@ impl Bounds {
         let Message { bytes, descriptors } = receive(from)?;
         let mut descriptors = descriptors.into_iter();
         let network = match bytes.as_slice() {
-            &[BOUNDS, 0] => None,
-            &[BOUNDS, 1] => Some(descriptors.next().ok_or_else(garbled)?),
+            [BOUNDS, 0] => None,
+            [BOUNDS, 1] => Some(descriptors.next().ok_or_else(garbled)?),
             _ => return Err(garbled()),
         };
         Ok(Self { network, tasks: descriptors.collect() })

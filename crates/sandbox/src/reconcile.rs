@@ -76,7 +76,7 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
         let workspace = record.workspace.clone();
         let mut scribe = Scribe::new(state, run, workspace, actor.to_owned(), redactor);
         let (removed, mut left) = clean(run, record.backend);
-        let mut events: Vec<EventKind> = removed.iter().map(orphan).collect();
+        let mut events: Vec<EventKind> = removed.iter().map(|name| orphan(name)).collect();
         let was_closed = record.cleanup.is_some();
         let mut unsealed = None;
         if left.is_empty() {
@@ -121,9 +121,9 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
     Ok(done)
 }
 
-fn orphan(name: &String) -> EventKind {
+fn orphan(name: &str) -> EventKind {
     let kind = name.split(' ').next().unwrap_or_default().to_owned();
-    EventKind::OrphanRemoved { kind, name: name.clone() }
+    EventKind::OrphanRemoved { kind, name: name.to_owned() }
 }
 
 /// Cleans up after an owner that died between the mark and the record. A sandbox may have been begun, but

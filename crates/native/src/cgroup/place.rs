@@ -53,14 +53,23 @@ impl Survey {
 
 /// Looks for a place. A few reads of small files: this is on the way of every start.
 pub(crate) fn survey() -> Survey {
+    survey_unified().unwrap_or_else(survey_separate)
+}
+
+/// The unified hierarchy, where it has something to offer: in a hybrid layout it may not.
+pub(crate) fn survey_unified() -> Option<Survey> {
     for mount in [MOUNT.to_owned(), format!("{MOUNT}/unified")] {
         let controllers = kernel_text::read(format!("{mount}/cgroup.controllers"));
         let Ok(controllers) = controllers else { continue };
-        // In a hybrid layout the unified hierarchy may have nothing to offer.
-        if magic(&mount) == Some(V2_MAGIC) && controllers.contains("memory") {
-            return unified(&mount, own_path());
+        if controllers.contains("memory") && magic(&mount) == Some(V2_MAGIC) {
+            return Some(unified(&mount, own_path()));
         }
     }
+    None
+}
+
+/// One hierarchy per controller, for hosts without the unified one.
+pub(crate) fn survey_separate() -> Survey {
     Survey::Separate(Controller::ALL.map(|c| (c, separate(c))).into())
 }
 

@@ -12,7 +12,7 @@ use crate::sys::SysError;
 pub enum ConfineError {
     /// The caller has threads; a copy of it could find locks held for ever.
     #[error("a process with {count} threads cannot start a sandbox")]
-    Threads { count: usize },
+    Threads { count: u64 },
     #[error("the native backend cannot give {what}")]
     Unsupported { what: &'static str },
     /// Owned by somebody whom a user namespace of ours does not know.

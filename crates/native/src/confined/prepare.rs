@@ -14,7 +14,7 @@ use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 
 use super::ConfineError;
 use super::waiting::{Notes, Ordered, Running, Waiting, await_report, is_gone};
-use crate::cgroup::{Cgroup, CgroupError, Controller, Survey, survey};
+use crate::cgroup::{Cgroup, CgroupError, Controller, Survey, survey_separate, survey_unified};
 use crate::channel::Channel;
 use crate::confirm::network_namespace;
 use crate::identity::{Identity, Ids, Owners, effective_uid, strangers};
@@ -87,12 +87,9 @@ pub fn begin(preparation: &Preparation<'_>) -> Result<Begun, StartError> {
         check_owners(plan)?;
     }
     let identity = Identity::choose(Ids::of(&meta));
-    let survey = survey();
     // A group of the unified hierarchy is entered at birth, so it comes first.
-    let born_into = match survey {
-        Survey::Unified { .. } => Some(make_cgroup(&survey, plan, name)?),
-        Survey::Separate(_) => None,
-    };
+    let unified = survey_unified();
+    let born_into = unified.map(|found| make_cgroup(&found, plan, name)).transpose()?;
     let filter = plan.seccomp.is_some().then(|| seccomp::program(writes(plan)));
     let (control, theirs) = Channel::pair().map_err(ConfineError::Sys)?;
     let null = open_null().map_err(ConfineError::Sys)?;
@@ -114,7 +111,7 @@ pub fn begin(preparation: &Preparation<'_>) -> Result<Begun, StartError> {
     let supplied = placed.and_then(|()| supply(&control, plan, state, &meta)).and_then(|network| {
         let cgroup = match born_into {
             Some(cgroup) => cgroup,
-            None => make_cgroup(&survey, plan, name)?,
+            None => make_cgroup(&survey_separate(), plan, name)?,
         };
         send_bounds(&control, network.as_ref().map(|fd| fd.as_fd()), cgroup.tasks())
             .map_err(ConfineError::Sys)?;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rustix::process::Pid;
@@ -113,7 +114,27 @@ pub(crate) fn start_elsewhere(child: &Child) -> Result<(), SysError> {
     sched_setaffinity(pid, &all).map_err(fail)
 }
 
-/// How many threads this process has. More than one, and it must not be copied.
-pub(crate) fn threads() -> io::Result<usize> {
-    Ok(std::fs::read_dir("/proc/self/task")?.count())
+/// How many threads this process has. More than one, and it must not be copied. The kernel counts them as
+/// the directories of a directory, which each has two links besides.
+pub(crate) fn threads() -> io::Result<u64> {
+    let links = std::fs::metadata("/proc/self/task")?.nlink();
+    links.checked_sub(2).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn threads_are_counted() {
+        let before = threads().unwrap();
+        assert_eq!(before, std::fs::read_dir("/proc/self/task").unwrap().count() as u64);
+        let (let_go, held) = channel::<()>();
+        let other = std::thread::spawn(move || held.recv());
+        assert_eq!(threads().unwrap(), before + 1);
+        drop(let_go);
+        assert!(other.join().unwrap().is_err());
+    }
 }
