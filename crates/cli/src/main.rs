@@ -23,7 +23,7 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use commands::{
     apply, audit, completions, config, diff, discard, doctor, drive, events, gate, gc, launcher,
-    logs, run as run_command, runs, show, trust, undo,
+    logs, review, run as run_command, runs, show, trust, undo,
 };
 use context::Context;
 use exit::Exit;
@@ -44,6 +44,7 @@ enum Command {
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
     Diff(diff::DiffArgs),
+    Review(review::ReviewArgs),
     Gate(gate::GateArgs),
     Apply(apply::ApplyArgs),
     Discard(discard::DiscardArgs),
@@ -105,6 +106,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Show(args) => show::run(args, &context, out),
         Command::Logs(args) => logs::run(args, &context, out),
         Command::Diff(args) => diff::run(args, &context, out),
+        Command::Review(args) => review::run(args, &context, out),
         Command::Gate(args) => gate::run(args, &context, out),
         Command::Apply(args) => apply::run(args, &context, out),
         Command::Discard(args) => discard::run(args, &context, out),

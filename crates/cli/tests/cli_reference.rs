@@ -16,6 +16,7 @@ const COMMANDS: &[&[&str]] = &[
     &["show"],
     &["logs"],
     &["diff"],
+    &["review"],
     &["gate"],
     &["apply"],
     &["discard"],

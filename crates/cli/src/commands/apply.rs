@@ -28,7 +28,7 @@ use crate::progress::Counter;
 use crate::sealed::{Sealed, Words, path_below};
 use crate::settings;
 use judge::{GateJudge, Wanted};
-pub(super) use report::{line, refused_json};
+pub(super) use report::{in_a_sentence, line, refused_json};
 
 /// Apply what a run changed: all of it, some paths, or some hunks.
 ///
@@ -141,6 +141,32 @@ pub(crate) fn apply_auto(record: &Record, context: &Context) -> Result<Option<St
     match judge.error {
         Some(error) => Err(error.into()),
         None => Ok(Some(report::in_a_sentence(record, &outcome))),
+    }
+}
+
+/// What was chosen in a review: all of it, or nothing.
+pub(super) fn apply_chosen(
+    record: &Record,
+    selection: &Selection,
+    allowances: &Allowances,
+    budget_allowed: bool,
+    context: &Context,
+) -> Result<Outcome, Failure> {
+    let store = Store::new(&StateDir::open(&context.state_dir)?);
+    let sealed = record.changes.as_ref().map_or("", |changes| changes.manifest.as_str());
+    let set = ChangeSet::open(&store.dir(record.run), sealed)?;
+    let wanted = Wanted::Reviewed { budget_allowed };
+    let mut judge = judge(record, &set, allowances, wanted, context)?;
+    let asked = Asked {
+        selection,
+        extent: Extent::Whole,
+        merging: Merging::Never,
+        intent: Intent::Perform,
+    };
+    let outcome = perform(record, context, &asked, &mut judge, &mut Counter::new("", true))?;
+    match judge.error {
+        Some(error) => Err(error.into()),
+        None => Ok(outcome),
     }
 }
 

@@ -4,6 +4,7 @@
 //! `git apply`, [`stat`], and [`listing`] for names and JSON. Deliberately absent: any decision.
 
 mod binary;
+pub(crate) mod judged;
 pub(crate) mod listing;
 mod log;
 pub(crate) mod paint;
@@ -20,13 +21,15 @@ use cofferdam_core::changes::Entry;
 use cofferdam_core::changes::rename::Renames;
 use cofferdam_core::changes::text::CONTEXT;
 use cofferdam_core::inert::Inert;
-use cofferdam_sandbox::changes::diff::{Contents, Item, Items, find_moves};
+use cofferdam_sandbox::changes::Ledger;
+use cofferdam_sandbox::changes::diff::{Contents, Item, Items, find_moves, pending};
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::pager::paged;
 use crate::sealed::{Paths, Sealed, Words};
+use judged::Judging;
 use paint::{Paint, When};
 
 /// Show what a run changed.
@@ -65,6 +68,9 @@ pub(crate) struct DiffArgs {
     /// Lines around each change.
     #[arg(long, short = 'U', value_name = "N", default_value_t = CONTEXT)]
     unified: usize,
+    /// Also what was applied or discarded already.
+    #[arg(long)]
+    all: bool,
     /// Show a moved file as a deletion and a creation.
     #[arg(long)]
     no_renames: bool,
@@ -109,12 +115,17 @@ pub(crate) fn run(
         return log::run(&sealed, args.json, Paint::new(args.color, context), context, out);
     }
     let moves = if args.no_renames { Moves::Apart } else { Moves::Together };
-    let mut view = View::new(sealed, moves)?;
+    let ledger = if args.all { None } else { Some(Ledger::load(&sealed.set)?) };
+    let mut view = View::new(sealed, ledger, moves)?;
     let (form, terminal) = (args.form(), std::io::stdout().is_terminal());
     let mut show = |out: &mut dyn Write| match form {
         Form::Unified => {
             let style = unified::Style::new(Paint::new(args.color, context), args.unified);
-            view.each(|item, contents| unified::write(&item, contents, style, out))
+            let judging = view.judging(context)?;
+            view.each(|item, contents| {
+                let judged = judging.look(&item)?;
+                unified::write(&item, &judged, contents, style, out)
+            })
         }
         // A terminal would obey the bytes; a file or a pipe gets them as they are.
         Form::Patch if terminal => write_patch(args, &mut view, &mut InertWriter(out)),
@@ -127,7 +138,8 @@ pub(crate) fn run(
         Form::Names(end) => view.each(|item, _| Ok(listing::name(&item.entry.path, end, out)?)),
         Form::Json => {
             let mut array = listing::JsonArray::begin(out)?;
-            view.each(|item, _| Ok(array.push(&item)?))?;
+            let judging = view.judging(context)?;
+            view.each(|item, _| Ok(array.push(&item, &judging.look(&item)?)?))?;
             Ok(array.end()?)
         }
     };
@@ -140,7 +152,9 @@ pub(crate) fn run(
     view.sealed.paths.check_all_matched(&view.sealed.record)?;
     if view.shown == 0 {
         let run = view.sealed.record.run.short();
-        writeln!(std::io::stderr(), "cofferdam: run {run} has no changes to show")?;
+        let pending = if args.all { "" } else { " pending" };
+        let more = if args.all { "" } else { " (--all shows what was applied or discarded)" };
+        writeln!(std::io::stderr(), "cofferdam: run {run} has no{pending} changes{more}")?;
     }
     Ok(Exit::Fine)
 }
@@ -153,36 +167,50 @@ fn write_patch(args: &DiffArgs, view: &mut View, out: &mut dyn Write) -> Result<
 
 /// Whether the two ends of a move are shown as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moves {
+pub(crate) enum Moves {
     Together,
     Apart,
 }
 
 /// What was chosen of a set, ready to be gone through.
-struct View {
-    sealed: Sealed,
+pub(crate) struct View {
+    pub(crate) sealed: Sealed,
+    /// Absent where it makes no difference what became of a change.
+    ledger: Option<Ledger>,
     contents: Contents,
     renames: Renames,
     shown: u64,
 }
 
 impl View {
-    fn new(mut sealed: Sealed, moves: Moves) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        mut sealed: Sealed,
+        ledger: Option<Ledger>,
+        moves: Moves,
+    ) -> Result<Self, Failure> {
         let contents = Contents::of(&sealed.set);
         let Sealed { set, paths, .. } = &mut sealed;
         let renames = match moves {
-            Moves::Together => find_moves(set, &contents, &mut |_, entry| wanted(paths, entry))?,
+            Moves::Together => {
+                let mut wanted = |index, entry| wanted(paths, ledger.as_ref(), index, entry);
+                find_moves(set, &contents, &mut wanted)?
+            }
             Moves::Apart => Renames::default(),
         };
-        Ok(Self { sealed, contents, renames, shown: 0 })
+        Ok(Self { sealed, ledger, contents, renames, shown: 0 })
     }
 
-    fn each(
+    pub(crate) fn judging(&self, context: &Context) -> Result<Judging, Failure> {
+        Judging::new(&self.sealed.record, &self.sealed.set, context)
+    }
+
+    pub(crate) fn each(
         &mut self,
         mut show: impl FnMut(Item, &Contents) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let Sealed { set, paths, .. } = &mut self.sealed;
-        let mut wanted = |_, entry| wanted(paths, entry);
+        let ledger = self.ledger.as_ref();
+        let mut wanted = |index, entry| wanted(paths, ledger, index, entry);
         for item in Items::of(set, &mut wanted, &self.renames)? {
             self.shown += 1;
             show(item?, &self.contents)?;
@@ -191,8 +219,14 @@ impl View {
     }
 }
 
-fn wanted(paths: &mut Paths, entry: Entry) -> Option<Entry> {
-    paths.take(&entry.path).then_some(entry)
+fn wanted(paths: &mut Paths, ledger: Option<&Ledger>, index: u64, entry: Entry) -> Option<Entry> {
+    if !paths.take(&entry.path) {
+        return None;
+    }
+    match ledger {
+        Some(ledger) => pending(ledger, index, entry),
+        None => Some(entry),
+    }
 }
 
 /// Makes whole lines harmless.

@@ -63,7 +63,7 @@ pub(super) fn finish(
 }
 
 /// The outcome on one line.
-pub(super) fn in_a_sentence(record: &Record, outcome: &Outcome) -> String {
+pub(crate) fn in_a_sentence(record: &Record, outcome: &Outcome) -> String {
     let run = record.run.short();
     let (verb, report) = match outcome {
         Outcome::Applied(report) => ("applied", report),

@@ -5,10 +5,12 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cofferdam_core::changes::{Change, ChangePath, Node};
+use cofferdam_core::changes::{Change, ChangePath, Judgement, Node};
 use cofferdam_core::inert;
 use cofferdam_sandbox::changes::diff::Item;
 use serde_json::{Map, Value, json};
+
+use super::judged::Judged;
 
 /// What a name ends with. After NUL, names are the very bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +41,10 @@ impl<'a> JsonArray<'a> {
         Ok(Self { out, items: 0 })
     }
 
-    pub(crate) fn push(&mut self, item: &Item) -> io::Result<()> {
+    pub(crate) fn push(&mut self, item: &Item, judged: &Judged) -> io::Result<()> {
         let comma = if self.items == 0 { "" } else { "," };
         self.items += 1;
-        let text = serde_json::to_string(&object(item))?;
+        let text = serde_json::to_string(&object(item, judged))?;
         write!(self.out, "{comma}\n  {}", inert::json(&text))
     }
 
@@ -51,7 +53,7 @@ impl<'a> JsonArray<'a> {
     }
 }
 
-fn object(item: &Item) -> Map<String, Value> {
+fn object(item: &Item, judged: &Judged) -> Map<String, Value> {
     let entry = &item.entry;
     let node = entry.after.as_ref().or(entry.before.as_ref());
     let mut object = Map::new();
@@ -78,6 +80,12 @@ fn object(item: &Item) -> Map<String, Value> {
     if !entry.stripped.is_empty() {
         put("stripped", json!(entry.stripped));
     }
+    let Judgement { verdict, classes, reasons, blocks, .. } = &judged.judgement;
+    put("classes", json!(classes));
+    put("verdict", json!(verdict));
+    put("reasons", json!(reasons));
+    put("blocks", json!(blocks));
+    put("conflict", json!(judged.conflict));
     object
 }
 

@@ -1,12 +1,13 @@
 //! A unified diff for people: inert, coloured, and with a word where there is nothing to compare.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use cofferdam_core::changes::text::{CONTEXT, Hunk, LARGEST, Line, Sides};
-use cofferdam_core::changes::{ChangePath, Node, Special, Stripped};
+use cofferdam_core::changes::{ChangePath, Node, Special};
 use cofferdam_core::inert::Inert;
 use cofferdam_sandbox::changes::diff::{Contents, Item};
 
+use super::judged::Judged;
 use super::paint::{Hue, Paint};
 use super::piece::{Body, Piece, mode, pieces};
 use crate::failure::Failure;
@@ -26,8 +27,25 @@ impl Style {
     }
 }
 
+/// What is seen of one item.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    /// Inert, each with the number of the hunk that it belongs to; 0 is the header.
+    pub(crate) lines: Vec<(Hue, String, usize)>,
+    /// How many hunks can be applied one by one; 0 where it is all or nothing.
+    pub(crate) hunks: usize,
+    at: usize,
+}
+
+impl Page {
+    fn line(&mut self, hue: Hue, text: impl Into<String>) {
+        self.lines.push((hue, text.into(), self.at));
+    }
+}
+
 pub(crate) fn write(
     item: &Item,
+    judged: &Judged,
     contents: &Contents,
     style: Style,
     out: &mut dyn Write,
@@ -35,107 +53,115 @@ pub(crate) fn write(
     if item.implied {
         return Ok(());
     }
-    for piece in pieces(item) {
-        let body = piece.body(contents)?;
-        let mut page = Page { out, paint: style.paint };
-        header(&piece, &mut page)?;
-        for stripped in &item.entry.stripped {
-            page.line(Hue::Note, &format!("{}: never applied", stripped_word(*stripped)))?;
-        }
-        show(&piece, &body, style.context, &mut page)?;
+    for (hue, text, _) in page(item, judged, contents, style)?.lines {
+        let (start, end) = style.paint.around(hue);
+        writeln!(out, "{start}{text}{end}")?;
     }
     Ok(())
 }
 
-/// Where lines go.
-struct Page<'a> {
-    out: &'a mut dyn Write,
-    paint: Paint,
-}
-
-impl Page<'_> {
-    fn line(&mut self, hue: Hue, text: &str) -> io::Result<()> {
-        let (start, end) = self.paint.around(hue);
-        writeln!(self.out, "{start}{text}{end}")
+pub(crate) fn page(
+    item: &Item,
+    judged: &Judged,
+    contents: &Contents,
+    style: Style,
+) -> Result<Page, Failure> {
+    let mut page = Page::default();
+    let pieces = pieces(item);
+    for piece in &pieces {
+        let body = piece.body(contents)?;
+        page.at = 0;
+        header(piece, &mut page);
+        notes(judged, &mut page);
+        let hunks = show(piece, &body, style.context, &mut page);
+        let one_by_one = matches!(body, Body::Text { .. })
+            && item.origin.is_none()
+            && matches!((piece.old, piece.new), (Some(Node::File(_)), Some(Node::File(_))));
+        page.hunks = if one_by_one && style.context == CONTEXT { hunks } else { 0 };
     }
+    Ok(page)
 }
 
-fn header(piece: &Piece<'_>, page: &mut Page<'_>) -> io::Result<()> {
-    let mut line = |text: String| page.line(Hue::Header, &text);
-    line(format!("diff --git a/{} b/{}", piece.from, piece.to))?;
+fn header(piece: &Piece<'_>, page: &mut Page) {
+    let mut line = |text: String| page.line(Hue::Header, text);
+    line(format!("diff --git a/{} b/{}", piece.from, piece.to));
     match (piece.old, piece.new) {
-        (None, Some(new)) => line(format!("new {} mode {}", word(new), mode(new)))?,
-        (Some(old), None) => line(format!("deleted {} mode {}", word(old), mode(old)))?,
+        (None, Some(new)) => line(format!("new {} mode {}", word(new), mode(new))),
+        (Some(old), None) => line(format!("deleted {} mode {}", word(old), mode(old))),
         (Some(old), Some(new)) if mode(old) != mode(new) => {
-            line(format!("old mode {}", mode(old)))?;
-            line(format!("new mode {}", mode(new)))?;
+            line(format!("old mode {}", mode(old)));
+            line(format!("new mode {}", mode(new)));
         }
         _ => {}
     }
     if let Some(likeness) = piece.likeness {
-        line(format!("similarity index {likeness}%"))?;
-        line(format!("rename from {}", piece.from))?;
-        line(format!("rename to {}", piece.to))?;
+        line(format!("similarity index {likeness}%"));
+        line(format!("rename from {}", piece.from));
+        line(format!("rename to {}", piece.to));
     }
-    Ok(())
 }
 
-fn show(piece: &Piece<'_>, body: &Body, context: usize, page: &mut Page<'_>) -> io::Result<()> {
+/// What is to be known before it is applied. Tools that read diffs skip such lines.
+fn notes(judged: &Judged, page: &mut Page) {
+    for reason in &judged.judgement.reasons {
+        page.line(Hue::Note, format!("! {}", Inert::line(reason)));
+    }
+    if let Some(conflict) = &judged.conflict {
+        page.line(Hue::Note, format!("! conflict: {}", Inert::line(conflict)));
+    }
+}
+
+/// The number of hunks.
+fn show(piece: &Piece<'_>, body: &Body, context: usize, page: &mut Page) -> usize {
     match body {
-        Body::Same => Ok(()),
-        Body::Text { old, new } => text(piece, old, new, context, page),
-        Body::Binary => page.line(Hue::Plain, &format!("Binary files differ ({})", sizes(piece))),
+        Body::Same => {}
+        Body::Text { old, new } => return text(piece, old, new, context, page),
+        Body::Binary => page.line(Hue::Plain, format!("Binary files differ ({})", sizes(piece))),
         Body::TooLarge => {
             let limit = LARGEST >> 20;
-            page.line(
-                Hue::Plain,
-                &format!("Too large to show ({}; {limit} MiB is the limit)", sizes(piece)),
-            )?;
-            hashes(piece, page)
+            let words = format!("Too large to show ({}; {limit} MiB is the limit)", sizes(piece));
+            page.line(Hue::Plain, words);
+            hashes(piece, page);
         }
         Body::OnlyNew { why, new } => {
-            page.line(Hue::Note, &format!("What was there before is not known: {why}"))?;
-            text(piece, b"", new, context, page)
+            page.line(Hue::Note, format!("What was there before is not known: {why}"));
+            return text(piece, b"", new, context, page);
         }
-        Body::Gone(why) => page.line(Hue::Note, &format!("Cannot be shown: {why}")),
+        Body::Gone(why) => page.line(Hue::Note, format!("Cannot be shown: {why}")),
     }
+    0
 }
 
-fn text(
-    piece: &Piece<'_>,
-    old: &[u8],
-    new: &[u8],
-    context: usize,
-    page: &mut Page<'_>,
-) -> io::Result<()> {
+fn text(piece: &Piece<'_>, old: &[u8], new: &[u8], context: usize, page: &mut Page) -> usize {
     let sides = Sides::compare(old, new);
     let hunks = sides.hunks(context);
     if hunks.is_empty() {
-        return Ok(());
+        return 0;
     }
     let name = |prefix, path: &ChangePath, node: Option<&Node>| match node {
         None => "/dev/null".to_owned(),
         Some(_) => format!("{prefix}/{path}"),
     };
-    page.line(Hue::Header, &format!("--- {}", name("a", piece.from, piece.old)))?;
-    page.line(Hue::Header, &format!("+++ {}", name("b", piece.to, piece.new)))?;
+    page.line(Hue::Header, format!("--- {}", name("a", piece.from, piece.old)));
+    page.line(Hue::Header, format!("+++ {}", name("b", piece.to, piece.new)));
     for hunk in &hunks {
+        page.at = hunk.number;
         let heading = hunk.heading();
         // The numbers that `apply --hunk` takes are those of this context.
         if context == CONTEXT && hunks.len() > 1 {
-            page.line(Hue::Heading, &format!("{heading} hunk {} of {}", hunk.number, hunks.len()))?;
+            page.line(Hue::Heading, format!("{heading} hunk {} of {}", hunk.number, hunks.len()));
         } else {
-            page.line(Hue::Heading, &heading)?;
+            page.line(Hue::Heading, heading);
         }
         for (hue, line) in hunk_lines(&sides, hunk) {
-            page.line(hue, &line)?;
+            page.line(hue, line);
         }
     }
-    Ok(())
+    hunks.len()
 }
 
 /// The lines of a hunk, ready to be shown: with their sign, inert, and not wider than anybody reads.
-pub(crate) fn hunk_lines(sides: &Sides<'_>, hunk: &Hunk) -> Vec<(Hue, String)> {
+fn hunk_lines(sides: &Sides<'_>, hunk: &Hunk) -> Vec<(Hue, String)> {
     let mut shown = Vec::new();
     for line in sides.lines(hunk) {
         let (hue, sign, bytes) = match line {
@@ -175,13 +201,12 @@ fn sizes(piece: &Piece<'_>) -> String {
     }
 }
 
-fn hashes(piece: &Piece<'_>, page: &mut Page<'_>) -> io::Result<()> {
+fn hashes(piece: &Piece<'_>, page: &mut Page) {
     for (side, node) in [("old", piece.old), ("new", piece.new)] {
         if let Some(hash) = node.and_then(Node::file).and_then(|file| file.content.hash()) {
-            page.line(Hue::Plain, &format!("{side} blake3 {hash}"))?;
+            page.line(Hue::Plain, format!("{side} blake3 {hash}"));
         }
     }
-    Ok(())
 }
 
 /// What git calls a file is a file or a link; the others it does not know.
@@ -194,17 +219,5 @@ fn word(node: &Node) -> &'static str {
         Node::Special { special: Special::CharDevice | Special::BlockDevice } => {
             "device (never applied)"
         }
-    }
-}
-
-pub(crate) fn stripped_word(stripped: Stripped) -> &'static str {
-    match stripped {
-        Stripped::Setuid => "set-user-id bit",
-        Stripped::Setgid => "set-group-id bit",
-        Stripped::Sticky => "sticky bit",
-        Stripped::Capabilities => "file capabilities",
-        Stripped::Acl => "access control list",
-        Stripped::Xattr => "extended attribute",
-        Stripped::Flags => "file flags",
     }
 }

@@ -1,23 +1,19 @@
 //! Bytes of what stood there before and of what stands there after.
 
-use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 
 use cofferdam_core::changes::manifest::ManifestError;
 use cofferdam_core::changes::{ChangePath, Content, ContentHash, FileNode, Node};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 
-use crate::changes::{ChangeSet, Objects, SetError};
+use crate::changes::{ChangeSet, Objects, SetError, Workspace};
 
 /// Where the contents of a set are: its objects, and for what was before them the workspace.
 #[derive(Debug)]
 pub struct Contents {
     objects: Objects,
     /// Absent where the set was brought from elsewhere, or the workspace is gone.
-    workspace: Option<OwnedFd>,
+    workspace: Option<Workspace>,
 }
 
 /// What came of looking for a content.
@@ -45,7 +41,7 @@ pub enum DiffError {
 
 impl Contents {
     pub fn of(set: &ChangeSet) -> Self {
-        let workspace = open_directory(&set.header().workspace).ok();
+        let workspace = Workspace::open(&set.header().workspace).ok();
         Self { objects: set.objects(), workspace }
     }
 
@@ -93,7 +89,7 @@ impl Contents {
     /// The host's file, where it still is what it was.
     fn on_host(&self, path: &ChangePath, node: &Node, hash: ContentHash) -> Option<Vec<u8>> {
         let size = node.file()?.size;
-        let file = open_file(self.workspace.as_ref()?, path).ok()?;
+        let file = self.workspace.as_ref()?.place(path).ok()?.open_file().ok()?;
         let now = file.metadata().ok()?;
         if !now.is_file() || now.len() != size {
             return None;
@@ -102,22 +98,4 @@ impl Contents {
         file.take(size + 1).read_to_end(&mut bytes).ok()?;
         (ContentHash::of(&bytes) == hash).then_some(bytes)
     }
-}
-
-const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
-
-fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    openat2(CWD, path, flags, Mode::empty(), NO_LINKS)
-}
-
-/// Never waits, as for the other end of a FIFO, and goes nowhere but down.
-fn open_file(root: &OwnedFd, path: &ChangePath) -> rustix::io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let beneath = NO_LINKS | ResolveFlags::BENEATH;
-    let (parent, name) = path.split();
-    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let parent = parent.as_ref().map_or(Path::new("."), |parent| parent.as_path());
-    let parent = openat2(root, parent, directory, Mode::empty(), beneath)?;
-    Ok(openat(&parent, name, flags | OFlags::CLOEXEC, Mode::empty())?.into())
 }

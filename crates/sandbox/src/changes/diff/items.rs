@@ -8,7 +8,7 @@ use cofferdam_core::changes::rename::{self, Candidates, Origin, Renames};
 use cofferdam_core::changes::{Change, Entry, Node};
 
 use super::{Contents, DiffError, Found};
-use crate::changes::ChangeSet;
+use crate::changes::{ChangeSet, EntryState, Ledger};
 
 /// What somebody wants to see of an entry with this number: nothing, the entry, or what is left of it.
 pub type Wanted<'a> = dyn FnMut(u64, Entry) -> Option<Entry> + 'a;
@@ -92,6 +92,16 @@ fn is_usual_directory(entry: &Entry) -> bool {
         (Change::Created, _, Some(Node::Directory { mode })) => usual(mode.bits()),
         (Change::Deleted, Some(Node::Directory { .. }), _) => true,
         _ => false,
+    }
+}
+
+/// What is left to be decided of an entry: all, what some hunks left over, or nothing.
+pub fn pending(ledger: &Ledger, index: u64, entry: Entry) -> Option<Entry> {
+    match ledger.state(index) {
+        EntryState::Pending => Some(entry),
+        EntryState::Partly { put } => Entry::between(entry.path, Some(put), entry.after)
+            .map(|rest| Entry { stripped: entry.stripped, ..rest }),
+        EntryState::Applied | EntryState::Discarded => None,
     }
 }
 

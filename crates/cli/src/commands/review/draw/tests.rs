@@ -1,0 +1,234 @@
+use cofferdam_core::changes::{ChangePath, Class, Judgement};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::super::file::{Diff, DiffLine};
+use super::super::model::Key;
+use super::*;
+
+fn file(name: &str, change: &'static str) -> File {
+    let judgement = Judgement {
+        verdict: Verdict::Review,
+        classes: Vec::new(),
+        reasons: Vec::new(),
+        blocks: Vec::new(),
+        missing: Vec::new(),
+    };
+    let path = ChangePath::new(name).unwrap();
+    File {
+        name: path.to_string(),
+        paths: vec![path],
+        change,
+        judgement,
+        conflict: None,
+        diff: None,
+        hunks: 0,
+        choice: Choice::Nothing,
+    }
+}
+
+fn model() -> Model {
+    let mut ci = file(".github/workflows/ci.yml", "created");
+    ci.judgement.classes = vec![Class::Ci];
+    ci.judgement.missing = vec![Class::Ci];
+    ci.judgement.blocks = vec!["ci: is a workflow that GitHub runs".to_owned()];
+    let mut pipe = file("pipe", "created");
+    pipe.judgement.verdict = Verdict::Deny;
+    let mut host = file("src/main.rs", "modified");
+    host.conflict = Some("edited".to_owned());
+    let mut model = Model::new(
+        "run 4k2m9x7q: make test".to_owned(),
+        vec![ci, file("gone", "deleted"), host, pipe],
+        Vec::new(),
+    );
+    let lines = [
+        (Hue::Header, "--- a/src/main.rs", 0),
+        (Hue::Header, "+++ b/src/main.rs", 0),
+        (Hue::Heading, "@@ -1,2 +1,2 @@ hunk 1 of 2", 1),
+        (Hue::Removed, "-old", 1),
+        (Hue::Added, "+new", 1),
+        (Hue::Heading, "@@ -9,2 +9,3 @@ hunk 2 of 2", 2),
+        (Hue::Plain, " same", 2),
+        (Hue::Added, "+more", 2),
+    ];
+    model.cursor = 2;
+    let line =
+        |(hue, text, hunk): (Hue, &str, usize)| DiffLine { hue, text: text.to_owned(), hunk };
+    model.give_diff(2, Diff { lines: lines.map(line).to_vec(), hunks: 2 });
+    model
+}
+
+fn screen(model: &mut Model, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(model, frame)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    for cell in buffer.content() {
+        assert!(!cell.symbol().chars().any(char::is_control), "{:?}", cell.symbol());
+    }
+    let rows = buffer.content().chunks(usize::from(width).max(1));
+    let row = |cells: &[ratatui::buffer::Cell]| {
+        cells.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned()
+    };
+    rows.map(row).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_small_screen() {
+    let mut model = model();
+    model.press(Key::Char('s'));
+    model.press(Key::Char('y'));
+    insta::assert_snapshot!(screen(&mut model, 80, 24), @r#"
+    run 4k2m9x7q: make test
+    ┌ Changes 3/4 ─────────────────────────────────────────────────────────────────┐
+    │[ ] A .github/workflows/ci.yml ci                                             │
+    │[ ] D gone                                                                    │
+    │[~] M src/main.rs conflict                                                    │
+    │[!] A pipe deny                                                               │
+    │                                                                              │
+    │                                                                              │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    ┌ src/main.rs ─────────────────────────────────────────────────────────────────┐
+    │  --- a/src/main.rs                                                           │
+    │  +++ b/src/main.rs                                                           │
+    │┃ @@ -1,2 +1,2 @@ hunk 1 of 2                                                 │
+    │┃ -old                                                                        │
+    │┃ +new                                                                        │
+    │· @@ -9,2 +9,3 @@ hunk 2 of 2                                                 │
+    │·  same                                                                       │
+    │· +more                                                                       │
+    │                                                                              │
+    │                                                                              │
+    │                                                                              │
+    │                                                                              │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    chosen: 0 of 4, 1 hunk  y/n choose  A apply  D discard  u undo  ? help  q leave
+    "#);
+}
+
+#[test]
+fn a_large_screen() {
+    insta::assert_snapshot!(screen(&mut model(), 120, 40), @r#"
+    run 4k2m9x7q: make test
+    ┌ Changes 3/4 ───────────────────────────────┐┌ src/main.rs ───────────────────────────────────────────────────────────┐
+    │[ ] A .github/workflows/ci.yml ci           ││  --- a/src/main.rs                                                     │
+    │[ ] D gone                                  ││  +++ b/src/main.rs                                                     │
+    │[ ] M src/main.rs conflict                  ││· @@ -1,2 +1,2 @@ hunk 1 of 2                                           │
+    │[!] A pipe deny                             ││· -old                                                                  │
+    │                                            ││· +new                                                                  │
+    │                                            ││· @@ -9,2 +9,3 @@ hunk 2 of 2                                           │
+    │                                            ││·  same                                                                 │
+    │                                            ││· +more                                                                 │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    │                                            ││                                                                        │
+    └────────────────────────────────────────────┘└────────────────────────────────────────────────────────────────────────┘
+    chosen: 0 of 4  y/n choose  A apply  D discard  u undo  ? help  q leave
+    "#);
+}
+
+#[test]
+fn a_yes_of_its_own_names_the_reason() {
+    let mut model = model();
+    model.press(Key::Char('g'));
+    model.press(Key::Char(' '));
+    model.press(Key::Char('A'));
+    insta::assert_snapshot!(screen(&mut model, 80, 24), @r#"
+    run 4k2m9x7q: make test
+    ┌ Changes 1/4 ─────────────────────────────────────────────────────────────────┐
+    │[x] A .github/workflows/ci.yml ci                                             │
+    │[ ] D gone                                                                    │
+    │[ ] M src/main.rs conflict                                                    │
+    │[!] A pipe deny                                                               │
+    │                                                                              │
+    │                                                                              │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    ┌ ┌ This needs a yes of its own ─────────────────────────────────────────────┐─┐
+    │ │.github/workflows/ci.yml                                                  │ │
+    │ │ci: is a workflow that GitHub runs                                        │ │
+    │ │                                                                          │ │
+    │ │Apply it too?  y yes  n leave it  esc back                                │ │
+    │ └──────────────────────────────────────────────────────────────────────────┘ │
+    │                                                                              │
+    │                                                                              │
+    │                                                                              │
+    │                                                                              │
+    │                                                                              │
+    │                                                                              │
+    │                                                                              │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    chosen: 1 of 4  y/n choose  A apply  D discard  u undo  ? help  q leave
+    "#);
+}
+
+#[test]
+fn keys_are_listed() {
+    let mut model = model();
+    model.press(Key::Char('?'));
+    insta::assert_snapshot!(screen(&mut model, 80, 24), @r#"
+    run 4k2m9x7q: make test
+    ┌ Changes 3/4 ─────────────────────────────────────────────────────────────────┐
+    │[ ] A .github/workflows/ci.yml ci                                             │
+    │[┌ Keys ────────────────────────────────────────────────────────────────────┐ │
+    │[│j k, arrows  down, up                                                     │ │
+    │[│J K          next, previous file                                          │ │
+    │ │} {          next, previous hunk                                          │ │
+    │ │g G          start, end                                                   │ │
+    └─│tab          other pane                                                   │─┘
+    ┌ │space        choose or unchoose: the file, or the hunk                    │─┐
+    │ │enter        into the file; on a hunk: choose it                          │ │
+    │ │y n          choose or not, and go on                                     │ │
+    │·│a d          choose all from here on, or none                             │ │
+    │·│s            into the hunks of this file                                  │ │
+    │·│/ n N        search, next, previous; esc ends it                          │ │
+    │·│A            apply what is chosen                                         │ │
+    │·│D            discard what is chosen                                       │ │
+    │·│u            undo the latest apply                                        │ │
+    │ │q            leave                                                        │ │
+    │ └──────────────────────────────────────────────────────────────────────────┘ │
+    │                                                                              │
+    │                                                                              │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    chosen: 0 of 4  y/n choose  A apply  D discard  u undo  ? help  q leave
+    "#);
+}
+
+/// Whatever a program puts into names and words, and however small the screen is.
+#[test]
+fn no_control_byte_reaches_a_cell() {
+    let evil = "\x1b]52;c;eA==\x07\u{202e}\u{200b}\r\n\t";
+    let mut model =
+        Model::new("t".to_owned(), vec![file(&format!("n{evil}"), "created")], Vec::new());
+    let shown = screen(&mut model, 80, 24);
+    assert!(shown.contains("n\\x1b]52;c;eA==\\x07\\u{202e}\\u{200b}\\r\\n\\t"), "{shown}");
+    model.tell(vec![evil.to_owned()]);
+    let shown = screen(&mut model, 80, 24);
+    assert!(shown.contains("\\x1b]52") && !shown.contains('\u{202e}'), "{shown}");
+    for (width, height) in [(1, 1), (3, 2), (20, 4), (200, 3)] {
+        screen(&mut model, width, height);
+    }
+}

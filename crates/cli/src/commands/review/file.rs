@@ -1,0 +1,102 @@
+//! One line of the list: a change, and how much of it was chosen.
+
+use std::collections::BTreeSet;
+
+use cofferdam_core::changes::{ChangePath, Judgement, Verdict};
+
+use super::super::diff::paint::Hue;
+
+/// A change as the reader sees it.
+#[derive(Debug)]
+pub(super) struct File {
+    /// What is chosen with it: a move is a deletion and a creation.
+    pub(super) paths: Vec<ChangePath>,
+    /// Inert.
+    pub(super) name: String,
+    pub(super) change: &'static str,
+    pub(super) judgement: Judgement,
+    /// Why it cannot be applied as the host stands.
+    pub(super) conflict: Option<String>,
+    /// Loaded when it is looked at.
+    pub(super) diff: Option<Diff>,
+    /// How many hunks can be chosen one by one; known once it was looked at.
+    pub(super) hunks: usize,
+    pub(super) choice: Choice,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Diff {
+    pub(super) lines: Vec<DiffLine>,
+    /// 0 where it can only be chosen whole.
+    pub(super) hunks: usize,
+}
+
+/// A line of a diff, inert and without tabs.
+#[derive(Debug, Clone)]
+pub(super) struct DiffLine {
+    pub(super) hue: Hue,
+    pub(super) text: String,
+    /// The hunk it belongs to; 0 is the header.
+    pub(super) hunk: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum Choice {
+    #[default]
+    Nothing,
+    Whole,
+    /// Some, and not all.
+    Hunks(BTreeSet<usize>),
+}
+
+impl File {
+    /// The path that the change is known by.
+    pub(super) fn path(&self) -> &ChangePath {
+        &self.paths[self.paths.len() - 1]
+    }
+
+    /// Whether somebody may choose it at all.
+    pub(super) fn is_denied(&self) -> bool {
+        self.judgement.verdict == Verdict::Deny
+    }
+
+    pub(super) fn needs_own_yes(&self) -> bool {
+        !self.judgement.missing.is_empty()
+    }
+
+    pub(super) fn has(&self, hunk: usize) -> bool {
+        match &self.choice {
+            Choice::Nothing => false,
+            Choice::Whole => true,
+            Choice::Hunks(hunks) => hunks.contains(&hunk),
+        }
+    }
+
+    pub(super) fn set_whole(&mut self, chosen: bool) {
+        self.choice = if chosen { Choice::Whole } else { Choice::Nothing };
+    }
+
+    /// Chooses a hunk, or takes it back.
+    pub(super) fn set(&mut self, hunk: usize, chosen: bool) {
+        let mut hunks: BTreeSet<usize> = (1..=self.hunks).filter(|n| self.has(*n)).collect();
+        if chosen {
+            hunks.insert(hunk);
+        } else {
+            hunks.remove(&hunk);
+        }
+        self.choice = match hunks.len() {
+            0 => Choice::Nothing,
+            all if all == self.hunks => Choice::Whole,
+            _ => Choice::Hunks(hunks),
+        };
+    }
+
+    pub(super) fn mark(&self) -> &'static str {
+        match self.choice {
+            _ if self.is_denied() => "[!]",
+            Choice::Nothing => "[ ]",
+            Choice::Whole => "[x]",
+            Choice::Hunks(_) => "[~]",
+        }
+    }
+}

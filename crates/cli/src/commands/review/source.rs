@@ -1,0 +1,114 @@
+//! Where the changes on the page come from.
+
+use cofferdam_core::changes::{Change, Judgement};
+use cofferdam_core::inert::Inert;
+use cofferdam_core::record::Record;
+use cofferdam_sandbox::changes::Ledger;
+use cofferdam_sandbox::changes::diff::{Contents, Item};
+
+use super::file::{Choice, Diff, DiffLine, File};
+use super::order::Implied;
+use crate::commands::diff::judged::Judged;
+use crate::commands::diff::listing::change;
+use crate::commands::diff::paint::{Hue, Paint};
+use crate::commands::diff::unified::{Style, page};
+use crate::commands::diff::{Moves, View};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::sealed::{Sealed, Words};
+
+/// More changes are not listed at once; paths can be named.
+const LISTED: usize = 20_000;
+/// More lines of one diff are not shown.
+const LINES: usize = 100_000;
+
+/// Reads a set, and reads it again after something was done with it.
+pub(super) struct Source<'a> {
+    words: &'a Words,
+    context: &'a Context,
+    items: Vec<(Item, Judged)>,
+    contents: Option<Contents>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(words: &'a Words, context: &'a Context) -> Self {
+        Self { words, context, items: Vec::new(), contents: None }
+    }
+
+    /// What is pending now.
+    pub(super) fn load(&mut self) -> Result<(Vec<File>, Vec<Implied>), Failure> {
+        let sealed = Sealed::open(self.words, self.context)?;
+        self.contents = Some(Contents::of(&sealed.set));
+        let ledger = Ledger::load(&sealed.set)?;
+        let mut view = View::new(sealed, Some(ledger), Moves::Together)?;
+        let judging = view.judging(self.context)?;
+        let mut implied = Vec::new();
+        self.items.clear();
+        let items = &mut self.items;
+        view.each(|item, _| {
+            if item.implied {
+                let path = item.entry.path;
+                implied.push(match item.entry.change {
+                    Change::Deleted => Implied::Went(path),
+                    _ => Implied::Came(path),
+                });
+            } else if items.len() < LISTED {
+                let judged = judging.look(&item)?;
+                items.push((item, judged));
+            }
+            Ok(())
+        })?;
+        view.sealed.paths.check_all_matched(&view.sealed.record)?;
+        Ok((self.items.iter().map(|(item, judged)| file(item, judged)).collect(), implied))
+    }
+
+    /// What is to be seen of one of the changes.
+    pub(super) fn diff(&self, at: usize) -> Result<Diff, Failure> {
+        let (Some((item, judged)), Some(contents)) = (self.items.get(at), &self.contents) else {
+            return Ok(Diff::default());
+        };
+        let page = page(item, judged, contents, Style::new(Paint::Plain, 3))?;
+        let line = |(hue, text, hunk): &(Hue, String, usize)| DiffLine {
+            hue: *hue,
+            // A tab is a control character to a cell of the screen.
+            text: text.replace('\t', "    "),
+            hunk: *hunk,
+        };
+        let mut lines: Vec<DiffLine> = page.lines.iter().take(LINES).map(line).collect();
+        if page.lines.len() > LINES {
+            let text = format!("… {} lines more", page.lines.len() - LINES);
+            lines.push(DiffLine { hue: Hue::Note, text, hunk: 0 });
+        }
+        Ok(Diff { lines, hunks: page.hunks })
+    }
+}
+
+fn file(item: &Item, judged: &Judged) -> File {
+    let inert = |words: &[String]| words.iter().map(|w| Inert::line(w).to_string()).collect();
+    let mut paths = vec![item.entry.path.clone()];
+    let mut name = item.entry.path.to_string();
+    if let Some(origin) = &item.origin {
+        name = format!("{} => {name}", origin.from.path);
+        paths.insert(0, origin.from.path.clone());
+    }
+    let judgement = Judgement {
+        reasons: inert(&judged.judgement.reasons),
+        blocks: inert(&judged.judgement.blocks),
+        ..judged.judgement.clone()
+    };
+    File {
+        paths,
+        name,
+        change: change(item),
+        judgement,
+        conflict: judged.conflict.as_ref().map(|words| Inert::line(words).to_string()),
+        diff: None,
+        hunks: 0,
+        choice: Choice::Nothing,
+    }
+}
+
+pub(super) fn title(record: &Record) -> String {
+    let command = crate::commands::runs::command_line(record);
+    format!("run {}: {}", record.run.short(), Inert::line(&command))
+}
