@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
 use cofferdam_core::env::EnvName;
@@ -21,6 +22,30 @@ pub(crate) struct Context {
     pub(crate) actor: String,
     /// All variables of the host, for the settings and for what is passed through by name.
     pub(crate) variables: Vec<(OsString, OsString)>,
+}
+
+/// How this program is started from here, for commands that are shown to be typed: by its name where the
+/// search path leads to this very file, else the way it was started now.
+pub(crate) fn program() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        const NAME: &str = "cofferdam";
+        let id = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+        let path = env::var_os("PATH").unwrap_or_default();
+        let found = env::split_paths(&path).find_map(|dir| id(&dir.join(NAME)));
+        let typed = env::args_os().next().and_then(|word| word.into_string().ok());
+        match typed {
+            _ if found.is_some() && found == id(Path::new("/proc/self/exe")) => NAME.to_owned(),
+            Some(typed) if typed.contains('/') => quoted(typed),
+            _ => NAME.to_owned(),
+        }
+    })
+}
+
+/// A word as a shell takes it.
+fn quoted(word: String) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
+    if word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// Host variables that describe the place and not the person; the program may see them.

@@ -41,8 +41,11 @@ fn execute(page: &Path) -> io::Result<()> {
     }
     symlink(page, &linked)?;
     let text = |path: PathBuf| path.to_str().expect("temporary names are text").to_owned();
+    // As if installed: pages show commands by the program's name.
+    let bin = Path::new(env!("CARGO_BIN_EXE_cofferdam")).parent().unwrap_or(&top).to_owned();
     trycmd::TestCases::new()
         .register_bin("cofferdam", Path::new(env!("CARGO_BIN_EXE_cofferdam")))
+        .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", text(bin)))
         .env("HOME", text(home.clone()))
         .env("XDG_CONFIG_HOME", text(home.join(".config")))
         .env("XDG_STATE_HOME", text(home.join(".local/state")))

@@ -20,7 +20,7 @@ use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
 use crate::allowed::Allowed;
-use crate::context::Context;
+use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::faults::faults;
@@ -221,10 +221,11 @@ pub(super) fn site<'a>(
 
 /// The remedies for what can go wrong on the way.
 pub(super) fn failure(error: ApplyError, record: &Record) -> Failure {
+    let me = program();
     let run = record.run.short();
     if error.is_conflict() {
         return Failure::new(Exit::Undecided, error)
-            .hint(format!("try again, or look at it with `cofferdam diff {run}`"));
+            .hint(format!("try again, or look at it with `{me} diff {run}`"));
     }
     let hint = match &error {
         ApplyError::NoSuchChange { .. } => {
@@ -235,7 +236,7 @@ pub(super) fn failure(error: ApplyError, record: &Record) -> Failure {
             "`cofferdam audit verify` tells what was changed".to_owned()
         }
         ApplyError::NoSuchHunk { .. } | ApplyError::NoHunks { .. } => {
-            format!("`cofferdam diff {run}` shows the hunks with their numbers")
+            format!("`{me} diff {run}` shows the hunks with their numbers")
         }
         ApplyError::TakenBack { .. } | ApplyError::Stage { .. } | ApplyError::Io { .. } => {
             "make room, or give yourself the right to write there, and try again".to_owned()

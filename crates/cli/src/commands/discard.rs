@@ -10,7 +10,7 @@ use cofferdam_sandbox::state::StateDir;
 use serde_json::json as object;
 
 use super::apply::{failure, site};
-use crate::context::Context;
+use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
@@ -39,6 +39,7 @@ pub(crate) fn run(
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
+    let me = program();
     let Sealed { record, paths, .. } = Sealed::open(&args.words, context)?;
     let run = record.run.short();
     let state = StateDir::open(&context.state_dir)?;
@@ -48,7 +49,7 @@ pub(crate) fn run(
         done.map_err(|error| failure(error, &record))?;
     if entries == 0 && applied > 0 {
         return Err(Failure::from(anyhow!("what was selected of run {run} is applied already"))
-            .hint(format!("to take it back: cofferdam undo {run}")));
+            .hint(format!("to take it back: {me} undo {run}")));
     }
     if args.json {
         json::print(

@@ -1,6 +1,7 @@
 //! `cofferdam run`: one command in a sandbox.
 
 mod args;
+mod summary;
 
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
         stderr: own.map(|(_, stderr)| stderr),
     };
     let record = perform(&state, &context.actor, &prepared, streams).map_err(not_run)?;
-    let exit = finish(args, report.as_ref(), &record, out)?;
+    let exit = finish(args, &state, report.as_ref(), &record, out)?;
     if args.apply {
         bring_home(args, context, &record);
     }
@@ -217,6 +218,7 @@ fn turn_down(
 
 fn finish(
     args: &RunArgs,
+    state: &StateDir,
     report: Option<&Report>,
     record: &Record,
     out: &mut dyn Write,
@@ -241,6 +243,12 @@ fn finish(
             seconds / 1000,
             seconds % 1000
         ));
+    }
+    if !args.quiet && !args.json {
+        match summary::lines(state, record) {
+            Ok(lines) => lines.iter().for_each(|line| say(line)),
+            Err(error) => say(&format!("warning: what it changed cannot be shown: {error}")),
+        }
     }
     Ok(Exit::Command(outcome.process_exit_code()))
 }

@@ -11,7 +11,7 @@ use cofferdam_sandbox::state::StateDir;
 use serde_json::json as object;
 
 use super::apply::{failure, line, refused_json, site};
-use crate::context::Context;
+use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::faults::faults;
@@ -85,13 +85,14 @@ pub(crate) fn run(
 }
 
 fn refusal(run: &str, refused: &[Refused]) -> Failure {
+    let me = program();
     const SHOWN: usize = 50;
     let mut text = format!("nothing of run {run} was undone:");
     for refused in refused.iter().take(SHOWN) {
         text.push_str(&format!("\n  {}", line(refused)));
     }
     Failure::new(Exit::Undecided, anyhow::Error::msg(text))
-        .hint(format!("to take back the others: cofferdam undo {run} PATH…"))
+        .hint(format!("to take back the others: {me} undo {run} PATH…"))
 }
 
 fn as_json(run: &str, undone: &Undo) -> serde_json::Value {

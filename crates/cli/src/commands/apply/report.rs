@@ -12,6 +12,7 @@ use serde_json::{Value, json as object};
 
 use super::ApplyArgs;
 use super::judge::Notes;
+use crate::context::program;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json as printer;
@@ -64,6 +65,7 @@ pub(super) fn finish(
 
 /// The outcome on one line.
 pub(crate) fn in_a_sentence(record: &Record, outcome: &Outcome) -> String {
+    let me = program();
     let run = record.run.short();
     let (verb, report) = match outcome {
         Outcome::Applied(report) => ("applied", report),
@@ -85,7 +87,7 @@ pub(crate) fn in_a_sentence(record: &Record, outcome: &Outcome) -> String {
     add(report.partly, "in part");
     add(report.left, "left pending");
     if let (Outcome::Applied(_), Some(_)) = (outcome, report.operation) {
-        text.push_str(&format!("; take it back with `cofferdam undo {run}`"));
+        text.push_str(&format!("; take it back with `{me} undo {run}`"));
     }
     text
 }
@@ -104,6 +106,7 @@ fn counts(summary: Summary) -> String {
 }
 
 fn refusal(record: &Record, report: &Applied, missing: &BTreeSet<Class>) -> Failure {
+    let me = program();
     let run = record.run.short();
     let mut text = format!("nothing of run {run} was applied:");
     for refused in report.refused.iter().take(SHOWN) {
@@ -118,17 +121,17 @@ fn refusal(record: &Record, report: &Applied, missing: &BTreeSet<Class>) -> Fail
     if !missing.is_empty() {
         let flags: Vec<_> =
             missing.iter().map(|class| format!(" --allow-class {}", class.name())).collect();
-        failure = failure.hint(format!("to allow it: cofferdam apply {run}{}", flags.concat()));
+        failure = failure.hint(format!("to allow it: {me} apply {run}{}", flags.concat()));
     }
     if has(Why::Conflict) {
-        failure = failure.hint(format!("to merge with the host: cofferdam apply {run} --merge"));
+        failure = failure.hint(format!("to merge with the host: {me} apply {run} --merge"));
     }
     if has(Why::Budget) {
-        failure = failure.hint(format!("to allow it: cofferdam apply {run} --allow-budget"));
+        failure = failure.hint(format!("to allow it: {me} apply {run} --allow-budget"));
     }
     if has(Why::Gate) || has(Why::Conflict) {
-        failure = failure.hint(format!("to leave these: cofferdam apply {run} --rest"));
-        failure = failure.hint(format!("to throw one away: cofferdam discard {run} PATH"));
+        failure = failure.hint(format!("to leave these: {me} apply {run} --rest"));
+        failure = failure.hint(format!("to throw one away: {me} discard {run} PATH"));
     }
     failure
 }

@@ -7,7 +7,7 @@ use cofferdam_sandbox::changes::{History, HistoryError};
 use cofferdam_sandbox::state::StateDir;
 
 use super::paint::{Hue, Paint};
-use crate::context::Context;
+use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
@@ -23,6 +23,7 @@ pub(super) fn run(
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
+    let me = program();
     let state = StateDir::open(&context.state_dir)?;
     let commits = match History::of_run(&state, &sealed.record) {
         Ok(history) => history.commits(MOST)?,
@@ -44,13 +45,12 @@ pub(super) fn run(
     let mut words = std::io::stderr();
     match commits.len() {
         0 => writeln!(words, "cofferdam: run {run} made no commit that the host does not have")?,
-        1 => writeln!(
-            words,
-            "cofferdam: 1 commit; `cofferdam apply {run} --branch NAME` brings it home"
-        )?,
+        1 => {
+            writeln!(words, "cofferdam: 1 commit; `{me} apply {run} --branch NAME` brings it home")?
+        }
         count => writeln!(
             words,
-            "cofferdam: {count} commits; `cofferdam apply {run} --branch NAME` brings them home"
+            "cofferdam: {count} commits; `{me} apply {run} --branch NAME` brings them home"
         )?,
     }
     Ok(Exit::Fine)

@@ -9,6 +9,7 @@ use cofferdam_core::inert::{self, Inert};
 use serde_json::{Map, Value, json};
 
 use super::tally::Sum;
+use crate::context::program;
 use crate::sealed::Sealed;
 
 /// Written as entries come.
@@ -84,6 +85,7 @@ fn words(entry: &Entry, judged: &Judgement, out: &mut dyn Write) -> io::Result<(
 }
 
 fn summary(sealed: &Sealed, sum: &Sum, out: &mut dyn Write) -> io::Result<()> {
+    let me = program();
     let tally = &sum.tally;
     if tally.totals.files == 0 {
         return writeln!(out, "nothing was changed");
@@ -114,12 +116,12 @@ fn summary(sealed: &Sealed, sum: &Sum, out: &mut dyn Write) -> io::Result<()> {
     }
     if !flags.is_empty() {
         let rest = if tally.deny > 0 { " --rest" } else { "" };
-        writeln!(out, "  cofferdam apply {run}{}{rest}", flags.concat())?;
+        writeln!(out, "  {me} apply {run}{}{rest}", flags.concat())?;
     }
     if tally.blocked > 0 && tally.blocked < tally.totals.files {
-        writeln!(out, "  cofferdam apply {run} --rest      # only what is not blocked")?;
+        writeln!(out, "  {me} apply {run} --rest      # only what is not blocked")?;
     }
-    writeln!(out, "  cofferdam discard {run} PATH…")
+    writeln!(out, "  {me} discard {run} PATH…")
 }
 
 fn change(change: Change) -> &'static str {
