@@ -94,36 +94,67 @@ pub(super) fn memberships(entry: &Entry) -> Vec<Membership> {
 
 static TABLE: LazyLock<Compiled> = LazyLock::new(Compiled::new);
 
+/// All rows, and those again that hold for what is below.
 struct Compiled {
-    set: GlobSet,
-    /// The row of each glob.
-    rows: Vec<&'static Row>,
+    all: Lookup,
+    deep: Lookup,
 }
 
 impl Compiled {
     fn new() -> Self {
-        let (mut set, mut owners) = (GlobSetBuilder::new(), Vec::new());
-        let mut add = |row: &'static Row, glob: String| {
-            let glob =
-                GlobBuilder::new(&glob).literal_separator(true).empty_alternates(true).build();
-            set.add(glob.expect("a test compiles every pattern"));
-            owners.push(row);
-        };
-        for row in rows() {
-            let itself = format!("**/{}", row.pattern.trim_end_matches('/'));
-            if row.is_deep() {
-                add(row, format!("{itself}/**"));
-            }
-            add(row, itself);
-        }
-        Self { set: set.build().expect("a test compiles every pattern"), rows: owners }
+        Self { all: Lookup::of(|_| true), deep: Lookup::of(Row::is_deep) }
     }
 
     /// In the order of the table.
     fn matching(&self, path: &[u8]) -> impl Iterator<Item = &'static Row> {
         let path = folded(path);
-        let mut found = self.set.matches_candidate(&Candidate::new(OsStr::from_bytes(&path)));
-        found.sort_unstable();
-        found.into_iter().map(|glob| self.rows[glob])
+        let mut found = self.all.at(&path);
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        for (end, _) in slashes {
+            found.extend(self.deep.at(&path[..end]));
+        }
+        found.sort_unstable_by_key(|(place, _)| *place);
+        found.into_iter().map(|(_, row)| row)
     }
+}
+
+struct Lookup {
+    set: GlobSet,
+    /// The row of each glob, and its place in the table.
+    rows: Vec<(usize, &'static Row)>,
+}
+
+impl Lookup {
+    fn of(wanted: fn(&Row) -> bool) -> Self {
+        let (mut set, mut owners) = (GlobSetBuilder::new(), Vec::new());
+        for (place, row) in rows().enumerate().filter(|(_, row)| wanted(row)) {
+            // Plain names are looked up where a choice would become an automaton: that is most of the time
+            // it takes to make the set.
+            for plain in spelled_out(row.pattern.trim_end_matches('/')) {
+                let glob = GlobBuilder::new(&format!("**/{plain}")).literal_separator(true).build();
+                set.add(glob.expect("a test compiles every pattern"));
+                owners.push((place, row));
+            }
+        }
+        Self { set: set.build().expect("a test compiles every pattern"), rows: owners }
+    }
+
+    /// What matches this very path.
+    fn at(&self, path: &[u8]) -> Vec<(usize, &'static Row)> {
+        let found = self.set.matches_candidate(&Candidate::new(OsStr::from_bytes(path)));
+        found.into_iter().map(|glob| self.rows[glob]).collect()
+    }
+}
+
+/// Every pattern without choices that one with `{a,b}` stands for. Choices are not nested in the table.
+fn spelled_out(pattern: &str) -> Vec<String> {
+    let choice = pattern.split_once('{').and_then(|(before, rest)| {
+        rest.split_once('}').map(|(choices, after)| (before, choices, after))
+    });
+    let Some((before, choices, after)) = choice else { return vec![pattern.to_owned()] };
+    let ends = spelled_out(after);
+    let all = choices
+        .split(',')
+        .flat_map(|choice| ends.iter().map(move |end| format!("{before}{choice}{end}")));
+    all.collect()
 }

@@ -27,6 +27,8 @@ fn of_file(path: &str) -> Vec<Class> {
 fn every_row_matches_its_examples_and_its_class_not_the_others() {
     for row in table::rows() {
         assert!(!row.examples.is_empty(), "{}", row.pattern);
+        let nested = row.pattern.split('}').any(|part| part.matches('{').count() > 1);
+        assert!(!nested, "{}: choices are spelled out one after the other", row.pattern);
         assert_eq!(row.pattern, row.pattern.to_lowercase(), "compared with what is folded");
         for path in row.examples {
             let entry = Entry::between(ChangePath::new(*path).unwrap(), None, file(0o644)).unwrap();
