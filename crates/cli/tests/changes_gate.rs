@@ -172,6 +172,21 @@ fn a_run_cannot_let_its_own_changes_through() {
 }
 
 #[test]
+fn what_was_decided_is_not_judged_again() {
+    let env = env();
+    staged(&env, &format!("{WORKFLOW}; echo a > a.txt; echo b > b.txt"));
+    env.run(["apply", "last", "a.txt"]).assert_exit(0);
+    let left = gate(&env, &[]);
+    left.assert_exit(3);
+    let said = left.stdout_text();
+    assert!(!said.contains("a.txt") && said.contains("b.txt"), "{said}");
+    env.run(["discard", "last", ".github"]).assert_exit(0);
+    gate(&env, &[]).assert_exit(0);
+    env.run(["apply"]).assert_exit(0);
+    gate(&env, &[]).assert_exit(0).assert_stdout("nothing is left to apply\n");
+}
+
+#[test]
 fn names_are_inert_and_exact() {
     let env = env();
     staged(&env, "printf x > \"$(printf 'a\\377\\033]52;c;x\\007')\"; echo y > 'b\u{202e}c'");

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use clap::Args;
 use cofferdam_core::changes::{Budgets, Gate, class};
 use cofferdam_core::config::Entries;
-use cofferdam_sandbox::changes::{Inspector, count_paths};
+use cofferdam_sandbox::changes::{EntryState, Inspector, Ledger, count_paths};
 
 use crate::allowed::Allowed;
 use crate::context::Context;
@@ -63,13 +63,16 @@ pub(crate) fn run(
     let rules = resolved.settings().changes;
     let gate = Gate::new(&rules, &args.allowed.allowances(workspace, &context.cwd)?)?;
     let inspector = Inspector::new(gate, sealed.set.objects());
+    let ledger = Ledger::load(&sealed.set)?;
 
     let mut out = BufWriter::new(out);
     let mut listing = Listing::begin(args.json, &sealed, &mut out)?;
     let mut tally = Tally::default();
-    for entry in sealed.set.entries()? {
+    for (index, entry) in (0..).zip(sealed.set.entries()?) {
         let entry = entry?;
-        if sealed.paths.take(&entry.path) {
+        // What was applied or discarded is decided; of what was applied in part the rest is not.
+        let open = matches!(ledger.state(index), EntryState::Pending | EntryState::Partly { .. });
+        if sealed.paths.take(&entry.path) && open {
             let judged = inspector
                 .judge(&entry)
                 .with_context(|| format!("cannot look into the content of {}", entry.path))?;

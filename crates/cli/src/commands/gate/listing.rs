@@ -88,7 +88,7 @@ fn summary(sealed: &Sealed, sum: &Sum, out: &mut dyn Write) -> io::Result<()> {
     let me = program();
     let tally = &sum.tally;
     if tally.totals.files == 0 {
-        return writeln!(out, "nothing was changed");
+        return writeln!(out, "nothing is left to apply");
     }
     writeln!(
         out,
