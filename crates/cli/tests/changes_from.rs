@@ -1,10 +1,5 @@
 //! `run --from RUN` begins where another run ended, and speaks of what stood before *that* one.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot look at its own surroundings has failed"
-)]
-
 use std::fs;
 
 use cofferdam_testkit::{TestEnv, native};

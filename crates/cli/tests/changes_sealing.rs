@@ -7,7 +7,7 @@
 )]
 
 use std::fs;
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use cofferdam_testkit::{TestEnv, native, wait_until};
@@ -90,11 +90,19 @@ fn a_host_tree_that_moved_away() {
     let env = TestEnv::with_binary(BINARY);
     env.file("a", "a");
     let (here, there) = (env.workspace(), env.top().join("elsewhere"));
-    let mut child = until(&env, "echo b > a; mkdir ready; sleep 1; exit 7", "upper/ready");
+    let mut command = env.cofferdam();
+    let script = "echo b > a; mkdir ready; sleep 1; exit 7";
+    command.args(native::NATIVE).args(["--", "sh", "-c", script]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let is_ready = || !env.runs().is_empty() && env.run_dir("last").join("upper/ready").exists();
+    assert!(wait_until(PATIENCE, is_ready));
     fs::rename(&here, &there).unwrap();
     fs::create_dir(&here).unwrap();
     // The outcome is the command's own.
-    assert_eq!(child.wait().unwrap().code(), Some(7));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("could not be sealed"), "{said}");
     let record = env.latest_record();
     assert!(record["changes"].is_null());
     assert!(env.run_dir("last").join("upper/a").exists(), "what was written is kept");

@@ -153,7 +153,8 @@ pub fn perform_by(
         Ok(begun) => begun.run(plan, &stage, &mut watcher),
         Err(error) => Finish::not_begun(&error),
     };
-    let seen = watcher.finish()?;
+    let mut seen = watcher.finish()?;
+    let _bases = seen.bases.take();
     // Where something of it may still run, sealing is for whoever sees it gone.
     let is_gone = finish.cleanup.receipt == CleanupReceipt::Terminated;
     let sealing = if is_gone { seal_run(&dir, base, &mut record) } else { Sealing::Nothing };

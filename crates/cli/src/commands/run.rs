@@ -11,6 +11,7 @@ use cofferdam_core::config::{Key, Resolved};
 use cofferdam_core::inert::Inert;
 use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::paths::{Arg, ExactPath};
+use cofferdam_core::plan::Plan;
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::record::Record;
 use cofferdam_core::refusal::{Refusal, Rule};
@@ -231,6 +232,13 @@ fn finish(
         json::print_line(out, record)?;
     }
     let Some(outcome) = &record.outcome else { return Ok(Exit::NotRun) };
+    let stages = record.plan.as_ref().is_some_and(Plan::stages);
+    if stages && record.changes.is_none() && outcome.class != OutcomeClass::SandboxFailure {
+        say(
+            "warning: what it changed is kept, but could not be sealed: `cofferdam events` says why, \
+             `cofferdam gc` tries again",
+        );
+    }
     if let Some(message) = &outcome.message {
         say(&format!("{}: {message}", outcome_word(outcome.class)));
     } else if !args.quiet {

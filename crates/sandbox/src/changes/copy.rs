@@ -23,7 +23,7 @@ use work::Work;
 
 /// Names in the run's directory: the copy, and a file that was made when it was done.
 pub const COPY: &str = "copy";
-const COPIED: &str = "copied";
+pub(super) const COPIED: &str = "copied";
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot copy {}", Inert::path(path))]

@@ -22,7 +22,7 @@ use super::bases::{BASES, Saved};
 use super::capture::{
     Befores, CaptureError, Dir, Inherited, Marks, Out, Placeholders, Reading, Side, Walk,
 };
-use super::copy::{self, COPY};
+use super::copy::{self, COPIED, COPY};
 use super::deposit::Deposit;
 use super::resume::{self, INHERITED};
 use super::set::MANIFEST;
@@ -180,7 +180,7 @@ fn what_was_sealed(mut file: &File) -> Result<Sealed, SealError> {
 /// Removes what the set was made of. The upper directory goes last: while it is there, this is not over.
 fn clear(dir: &Path) -> Result<(), SealError> {
     Deposit::of(dir).close().map_err(SealError::io("close", dir))?;
-    for name in [BASES, PLACEHOLDERS] {
+    for name in [BASES, PLACEHOLDERS, COPIED] {
         let path = dir.join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -195,3 +195,6 @@ fn clear(dir: &Path) -> Result<(), SealError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

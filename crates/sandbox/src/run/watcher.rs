@@ -25,6 +25,8 @@ pub(super) struct Seen {
     pub(super) effective: Map<String, Value>,
     pub(super) receipt: Vec<Holding>,
     pub(super) output: Output,
+    /// To be dropped when there is nothing else to do.
+    pub(super) bases: Option<BaseKeeper>,
 }
 
 pub(super) struct Watcher<'a> {
@@ -66,9 +68,10 @@ impl<'a> Watcher<'a> {
 
     pub(super) fn finish(self) -> Result<Seen, StateError> {
         let Self { stdout, stderr, mut seen, bases, trouble, .. } = self;
-        if let Some(bases) = bases {
-            bases.finish();
+        if let Some(bases) = &bases {
+            bases.stop();
         }
+        seen.bases = bases;
         let (stdout_bytes, stdout, _) = stdout.finish();
         let (stderr_bytes, stderr, _) = stderr.finish();
         let truncated = stdout.dropped > 0 || stderr.dropped > 0;

@@ -1,21 +1,22 @@
-//! The thread that sees paths appear in an upper directory.
+//! The thread that looks which paths appear in an upper directory.
+//!
+//! It looks every now and then instead of having the kernel tell it: letting go of a watch makes the end of
+//! every run wait for the kernel, for milliseconds; a look at a directory that did not change is one call.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::mem::MaybeUninit;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use cofferdam_core::changes::manifest::Moment;
 use cofferdam_core::changes::{ChangePath, Content, ContentHash, FileNode, Node};
 use cofferdam_core::paths::Arg;
-use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat, statat,
 };
@@ -23,79 +24,100 @@ use rustix::fs::{
 use super::{BASES, Base};
 use crate::changes::capture::{LARGEST_KEPT, bytes_of, changed_at, size_of};
 use crate::changes::deposit::Deposit;
+use crate::clock;
 use crate::state::private_file;
 use crate::tree::Names;
 
-/// Directories that are watched, paths and bytes that are saved, at most.
-const DIRECTORIES: usize = 4096;
-const PATHS: usize = 4096;
+/// Paths that are looked at, and bytes that are saved, at most.
+const PATHS: usize = 50_000;
 const BYTES: u64 = 64 * 1024 * 1024;
+/// From one look to the next; and no more than a tenth of the time is spent on looking.
+const PAUSE: Duration = Duration::from_millis(40);
+const SHARE: u32 = 10;
 
 /// A thread that saves bases until it is told to stop. It is started when the sandbox exists, for a process
-/// that has threads must not make one, and ended before the changes are sealed.
+/// that has threads must not make one.
 #[derive(Debug)]
 pub(crate) struct BaseKeeper {
-    thread: JoinHandle<()>,
-    over: Arc<AtomicBool>,
-    inotify: Arc<OwnedFd>,
-    top: i32,
+    thread: Option<JoinHandle<()>>,
+    end: Arc<End>,
+}
+
+/// How the thread is told. It holds the lock while it writes, and writes nothing once it is over.
+#[derive(Debug, Default)]
+struct End {
+    is_over: Mutex<bool>,
+    told: Condvar,
 }
 
 impl BaseKeeper {
-    /// Watches the directory `upper` of the run in `dir`.
+    /// Looks at the directory `upper` of the run in `dir`.
     pub(crate) fn start(
         upper: &Path,
         dir: &Path,
         workspace: &Path,
         base: Moment,
     ) -> io::Result<Self> {
-        let inotify = Arc::new(inotify::init(CreateFlags::CLOEXEC)?);
-        let upper_fd = openat(CWD, upper, DIRECTORY, Mode::empty())?;
-        let top = watch(&inotify, &upper_fd)?;
-        let over = Arc::new(AtomicBool::new(false));
-        let watching = Watching {
-            inotify: Arc::clone(&inotify),
-            over: Arc::clone(&over),
-            upper: upper_fd,
+        let end = Arc::new(End::default());
+        let looking = Looking {
+            end: Arc::clone(&end),
+            upper: openat(CWD, upper, DIRECTORY, Mode::empty())?,
             host: openat(CWD, workspace, DIRECTORY, Mode::empty())?,
             base,
             index: None,
             index_at: dir.join(BASES),
             deposit: Deposit::of(dir),
-            watched: HashMap::from([(top, Vec::new())]),
+            directories: BTreeMap::from([(Vec::new(), None)]),
             seen: HashSet::new(),
             room: BYTES,
         };
         let thread = std::thread::Builder::new()
             .name("bases".to_owned())
             .stack_size(256 * 1024)
-            .spawn(move || watching.run())?;
-        Ok(Self { thread, over, inotify, top })
+            .spawn(move || looking.run())?;
+        Ok(Self { thread: Some(thread), end })
     }
 
-    /// Ends it, whatever it has not got to yet.
-    pub(crate) fn finish(self) {
-        self.over.store(true, Ordering::SeqCst);
-        // It reads until it is told that this watch is gone. The order matters: had it looked before the
-        // flag was set, then this wakes it. Where the queue is full, it has something to read anyway.
-        inotify::remove_watch(&*self.inotify, self.top).ok();
-        // What it saved is on disk; how it ended makes no difference.
-        self.thread.join().ok();
+    /// From when this returns nothing is saved any more, whatever the thread has not got to yet. It is
+    /// waited for only when this is dropped, by which time it has long ended.
+    pub(crate) fn stop(&self) {
+        *self.end.lock() = true;
+        self.end.told.notify_all();
     }
 }
 
-struct Watching {
-    inotify: Arc<OwnedFd>,
-    over: Arc<AtomicBool>,
+impl Drop for BaseKeeper {
+    fn drop(&mut self) {
+        self.stop();
+        // What it saved is on disk; how it ended makes no difference.
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl End {
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is over, by the end of a pause.
+    fn comes_within(&self, pause: Duration) -> bool {
+        let waited = self.told.wait_timeout_while(self.lock(), pause, |is_over| !*is_over);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+struct Looking {
+    end: Arc<End>,
     upper: OwnedFd,
     host: OwnedFd,
     base: Moment,
     /// Opened when there is something to write.
     index: Option<File>,
-    index_at: std::path::PathBuf,
+    index_at: PathBuf,
     deposit: Deposit,
-    /// Paths of the directories that are watched.
-    watched: HashMap<i32, Vec<u8>>,
+    /// Directories of the upper layer that the host has, too, and when each last changed; `None` if it
+    /// changed a moment ago, and may again without its time telling.
+    directories: BTreeMap<Vec<u8>, Option<(i64, u64)>>,
     seen: HashSet<Vec<u8>>,
     room: u64,
 }
@@ -112,73 +134,81 @@ const BENEATH: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);
 
-impl Watching {
+impl Looking {
     fn run(mut self) {
-        self.scan(b"");
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let inotify = Arc::clone(&self.inotify);
-        let mut events = inotify::Reader::new(&*inotify, &mut buffer);
-        while !self.is_over() {
-            let Ok(event) = events.next() else { return };
-            let dir = self.watched.get(&event.wd());
-            let (Some(dir), Some(name)) = (dir, event.file_name()) else { continue };
-            let path = below(dir, name.to_bytes());
-            if event.events().contains(ReadFlags::ISDIR) {
-                self.follow(path);
-            } else {
-                self.save(path);
-            }
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.over.load(Ordering::SeqCst)
-    }
-
-    /// Watches a directory that appeared, if the host has one of that path: what lies in a new one has no
-    /// base. The program may be changing it all the while, so no link is followed and no error matters.
-    fn follow(&mut self, path: Vec<u8>) {
-        let host = openat2(&self.host, &path[..], DIRECTORY, Mode::empty(), BENEATH);
-        if host.is_err() || self.watched.len() >= DIRECTORIES {
-            return;
-        }
-        let Ok(dir) = openat2(&self.upper, &path[..], DIRECTORY, Mode::empty(), BENEATH) else {
-            return;
-        };
-        if let Ok(id) = watch(&self.inotify, &dir)
-            && self.watched.insert(id, path.clone()).is_none()
-        {
-            self.scan(&path);
-        }
-    }
-
-    /// What came into a directory before it was watched.
-    fn scan(&mut self, path: &[u8]) {
-        let at = if path.is_empty() { b"." } else { path };
-        let Ok(dir) = openat2(&self.upper, at, DIRECTORY, Mode::empty(), BENEATH) else { return };
-        let Ok(names) = Names::of(dir.as_fd()) else { return };
-        for name in names.iter() {
-            if self.is_over() {
+        let mut pause = PAUSE / 2;
+        while !self.end.comes_within(pause) {
+            let begin = Instant::now();
+            self.look_around();
+            pause = PAUSE.max(begin.elapsed() * SHARE);
+            if self.seen.len() >= PATHS {
                 return;
             }
-            let Ok(stat) = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            let path = below(path, name.as_bytes());
-            match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => self.follow(path),
-                _ => self.save(path),
+        }
+    }
+
+    fn look_around(&mut self) {
+        let mut waiting: Vec<Vec<u8>> = self.directories.keys().cloned().collect();
+        while let Some(path) = waiting.pop() {
+            self.look_into(path, &mut waiting);
+        }
+    }
+
+    /// Looks at a directory if it changed since the last time. The program may be changing it all the
+    /// while, so no link is followed and no error matters.
+    fn look_into(&mut self, path: Vec<u8>, waiting: &mut Vec<Vec<u8>>) {
+        let at = if path.is_empty() { b"." } else { &path[..] };
+        let dir = openat2(&self.upper, at, DIRECTORY, Mode::empty(), BENEATH);
+        let Ok((dir, stat)) = dir.and_then(|dir| fstat(&dir).map(|stat| (dir, stat))) else {
+            self.directories.remove(&path);
+            return;
+        };
+        let changed = Some((stat.st_mtime, stat.st_mtime_nsec));
+        if self.directories.get(&path) == Some(&changed) {
+            return;
+        }
+        self.directories.insert(path.clone(), changed.filter(|_| is_past(stat.st_mtime)));
+        let Ok(names) = Names::of(dir.as_fd()) else { return };
+        for name in names.iter() {
+            let below = below(&path, name.as_bytes());
+            if self.seen.contains(&below) {
+                continue;
+            }
+            if self.seen.len() >= PATHS || !self.look_at(&dir, name, below, waiting) {
+                return;
             }
         }
     }
 
-    /// Saves what the host has at a path, once.
-    fn save(&mut self, path: Vec<u8>) {
-        if self.seen.len() < PATHS
-            && !self.seen.contains(&path)
-            && let Ok(Some(base)) = self.host_base(&path)
-            && self.write(&base).is_ok()
-        {
-            self.seen.insert(path);
+    /// Saves what the host has at a path that appeared. A directory waits. `false` when it is over.
+    fn look_at(
+        &mut self,
+        dir: &OwnedFd,
+        name: &OsStr,
+        path: Vec<u8>,
+        waiting: &mut Vec<Vec<u8>>,
+    ) -> bool {
+        let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return true };
+        let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        self.seen.insert(path.clone());
+        if is_dir {
+            // What lies in a directory that the host does not have has no base.
+            if openat2(&self.host, &path[..], DIRECTORY, Mode::empty(), BENEATH).is_ok() {
+                self.directories.insert(path.clone(), None);
+                waiting.push(path);
+            }
+            return !*self.end.lock();
         }
+        let end = Arc::clone(&self.end);
+        let is_over = end.lock();
+        if *is_over {
+            return false;
+        }
+        if let Ok(Some(base)) = self.host_base(&path) {
+            // One that cannot be written is as good as not saved.
+            self.write(&base).ok();
+        }
+        true
     }
 
     fn host_base(&mut self, path: &[u8]) -> io::Result<Option<Base>> {
@@ -229,9 +259,7 @@ fn below(dir: &[u8], name: &[u8]) -> Vec<u8> {
     if dir.is_empty() { name.to_vec() } else { [dir, b"/", name].concat() }
 }
 
-/// By descriptor: a path could lead elsewhere by now.
-fn watch(inotify: &OwnedFd, dir: &OwnedFd) -> io::Result<i32> {
-    let path = format!("/proc/self/fd/{}", dir.as_raw_fd());
-    let what = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
-    Ok(inotify::add_watch(inotify, path, what)?)
+/// Whether a time of a file is so long ago that no change can get it any more: that clock goes in steps.
+fn is_past(seconds: i64) -> bool {
+    i64::try_from(clock::now().unix_millis() / 1000).is_ok_and(|now| now > seconds + 1)
 }
