@@ -1,4 +1,5 @@
-//! `cofferdam diff`: what it shows, and that `git apply` takes its patches.
+//! `cofferdam diff` and `cofferdam review`: what they show, that `git apply` takes the patches, and that
+//! only what was chosen is applied.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,6 +7,7 @@
 )]
 
 mod patch;
+mod review;
 mod seal;
 mod shown;
 mod words;
@@ -17,6 +19,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use cofferdam_testkit::TestEnv;
+
+pub(crate) const LINES: &str =
+    "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n";
 
 /// A workspace, and a tree beside it that a run would have made of it.
 pub(crate) struct Bench {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use cofferdam_testkit::TreeHash;
 
-use crate::{Bench, link, mode};
+use crate::{Bench, LINES, link, mode};
 
 /// git with nobody's configuration, in a directory that is in no repository.
 fn git(bench: &Bench, dir: &PathBuf, args: &[&str]) -> Command {
@@ -39,8 +39,6 @@ fn applies(bench: &Bench, flags: &[&str]) -> String {
     assert_eq!(TreeHash::of(&copy), TreeHash::of(&bench.new), "{shown}");
     patch.stderr_text().into_owned()
 }
-
-const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n";
 
 #[test]
 fn texts() {

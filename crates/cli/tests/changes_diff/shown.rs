@@ -5,9 +5,7 @@ use std::io::Read as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::{Bench, link, mode};
-
-const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n";
+use crate::{Bench, LINES, link, mode};
 
 fn page(bench: &Bench, args: &[&str]) -> String {
     let shown = bench.env.run(["diff"].iter().chain(args));
@@ -57,6 +55,7 @@ fn a_page_for_people() {
      20
     diff --git a/dir/new.sh b/dir/new.sh
     new file mode 100755
+    ! executable: is a program: whoever calls it by name runs it
     --- /dev/null
     +++ b/dir/new.sh
     @@ -0,0 +1,2 @@
@@ -102,6 +101,7 @@ fn a_page_for_people() {
     diff --git a/tool b/tool
     old mode 100644
     new mode 100755
+    ! executable: is a program: whoever calls it by name runs it
     "#);
     insta::assert_snapshot!(page(&bench, &["--stat"]), @r#"
     changed.txt              | 3 +--

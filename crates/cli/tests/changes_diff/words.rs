@@ -55,7 +55,7 @@ fn a_name_that_fits_nothing_is_a_mistake() {
 fn nothing_to_show_is_said() {
     let bench = Bench::new();
     let run = bench.seal();
-    let word = format!("run {} has no changes", &run[18..]);
+    let word = format!("run {} has no pending changes", &run[18..]);
     bench.env.run(["diff"]).assert_exit(0).assert_stdout("").assert_stderr_has(&word);
     bench.env.run(["diff", "--json"]).assert_exit(0).assert_stdout("[]\n");
 }

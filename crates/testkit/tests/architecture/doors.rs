@@ -51,6 +51,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("clap*", &[CLI]),
     ("landlock", &[NATIVE]),
     ("libc", &[NATIVE]),
+    ("ratatui*", &[CLI]),
     // In sandbox only its file calls: see `sources`.
     ("rustix", &[NATIVE, SANDBOX]),
     ("saphyr", &[CORE]),

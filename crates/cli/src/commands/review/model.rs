@@ -375,7 +375,8 @@ impl Model {
             Dialog::OverBudget { order, .. } if yes => {
                 return Effect::Do(Deed::Apply(Order { over_budget: true, ..order }));
             }
-            Dialog::Leave if yes => return Effect::Quit,
+            // Who interrupts twice means it.
+            Dialog::Leave if yes || key == Key::Interrupt => return Effect::Quit,
             _ => {}
         }
         Effect::Nothing

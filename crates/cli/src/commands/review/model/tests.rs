@@ -237,6 +237,11 @@ fn leaving_with_choices_is_asked_about() {
     assert_eq!(press(&mut model, "yq"), Effect::Nothing);
     assert_eq!(press(&mut model, "n"), Effect::Nothing);
     assert_eq!(press(&mut model, "qy"), Effect::Quit);
+    assert_eq!(model.press(Key::Interrupt), Effect::Nothing);
+    assert_eq!(model.press(Key::Interrupt), Effect::Quit, "interrupted twice");
+    press(&mut model, "A");
+    assert_eq!(model.press(Key::Interrupt), Effect::Nothing, "an interrupt is no yes");
+    assert!(model.dialog.is_none());
 }
 
 #[test]
