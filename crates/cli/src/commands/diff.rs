@@ -6,6 +6,7 @@
 mod binary;
 pub(crate) mod judged;
 pub(crate) mod listing;
+mod log;
 pub(crate) mod paint;
 mod patch;
 pub(crate) mod piece;
@@ -41,6 +42,7 @@ use paint::{Paint, When};
   cofferdam diff --stat
   cofferdam diff 4k2m9x7q src/ README.md
   cofferdam diff --patch > change.patch   # for `git apply`
+  cofferdam diff --log                    # commits that were made inside
   cofferdam diff --json | jq -r '.[].path'")]
 pub(crate) struct DiffArgs {
     #[command(flatten)]
@@ -57,6 +59,9 @@ pub(crate) struct DiffArgs {
     /// A patch that `git apply` takes, binary files included.
     #[arg(long, short, group = "form")]
     patch: bool,
+    /// The commits that were made inside; with --json as an array.
+    #[arg(long, conflicts_with_all = ["stat", "name_only", "patch"])]
+    log: bool,
     /// With --name-only: end names with NUL, and print them byte by byte.
     #[arg(short = 'z', requires = "name_only")]
     nul: bool,
@@ -106,6 +111,9 @@ pub(crate) fn run(
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
     let sealed = Sealed::open(&args.words, context)?;
+    if args.log {
+        return log::run(&sealed, args.json, Paint::new(args.color, context), context, out);
+    }
     let moves = if args.no_renames { Moves::Apart } else { Moves::Together };
     let ledger = if args.all { None } else { Some(Ledger::load(&sealed.set)?) };
     let mut view = View::new(sealed, ledger, moves)?;

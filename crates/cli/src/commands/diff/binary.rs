@@ -64,7 +64,7 @@ mod tests {
     fn nothing_is_named_and_written_as_git_does() {
         assert_eq!(object_name(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
         // The compressed empty content, as zlib has it.
-        let empty = [0x78, 0x9c, 0x03, 0x00, 0x00, 0x00, 0x00, 0x01];
+        let empty = [0x78, 0x01, 0x03, 0x00, 0x00, 0x00, 0x00, 0x01];
         assert_eq!(encoded(&empty), b"HcmV?d00001\n");
         assert_eq!(encoded(&[0; 52])[0], b'z');
     }
