@@ -1,7 +1,7 @@
 //! Puts contents among the objects of a set that is being made.
 //!
-//! An object appears under its name whole or not at all, so that a sealing that is done again can go on
-//! with what is there.
+//! A sealing that is done again goes on with what is there: an object that was cut short by a crash is
+//! noticed by its size and written anew.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::changes::ContentHash;
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{Access, RawDir};
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, accessat, chmodat, linkat, openat, renameat, unlinkat,
+    AtFlags, CWD, Mode, OFlags, RawDir, chmodat, linkat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -57,36 +56,45 @@ impl Deposit {
     ) -> io::Result<()> {
         let dir = self.dir()?;
         match linkat(from, name, dir, hash.to_string(), AtFlags::empty()) {
-            Ok(()) | Err(Errno::EXIST) => Ok(()),
-            Err(Errno::XDEV | Errno::MLINK | Errno::PERM | Errno::NOTSUP) => self.copy(hash, file),
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) if self.is_whole(hash, file.metadata()?.len())? => Ok(()),
+            Err(Errno::EXIST | Errno::XDEV | Errno::MLINK | Errno::PERM | Errno::NOTSUP) => {
+                self.bring(hash, |incoming| duplicate(file, incoming))
+            }
             Err(errno) => Err(errno.into()),
         }
     }
 
-    /// The bytes of `file` become the object.
-    pub(crate) fn copy(&mut self, hash: ContentHash, file: &File) -> io::Result<()> {
-        self.bring(hash, |incoming| duplicate(file, incoming))
-    }
-
+    /// These bytes become the object.
     pub(crate) fn bytes(&mut self, hash: ContentHash, bytes: &[u8]) -> io::Result<()> {
-        self.bring(hash, |incoming| incoming.write_all(bytes))
+        let dir = self.dir()?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        match openat(dir, hash.to_string(), flags, Mode::RUSR) {
+            Ok(file) => File::from(file).write_all(bytes),
+            Err(Errno::EXIST) if self.is_whole(hash, bytes.len() as u64)? => Ok(()),
+            Err(Errno::EXIST) => self.bring(hash, |incoming| incoming.write_all(bytes)),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
+    /// Whether an object that is there already was written to its end.
+    fn is_whole(&mut self, hash: ContentHash, size: u64) -> io::Result<bool> {
+        let stat = statat(self.dir()?, hash.to_string(), AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(u64::try_from(stat.st_size).is_ok_and(|found| found == size))
+    }
+
+    /// Writes an object beside the others and then puts it in its place, whatever was there.
     fn bring(
         &mut self,
         hash: ContentHash,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
         let dir = self.dir()?;
-        let name = hash.to_string();
-        if accessat(dir, &name, Access::EXISTS, AtFlags::empty()).is_ok() {
-            return Ok(());
-        }
         let flags =
             OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(dir, INCOMING, flags, Mode::RUSR | Mode::WUSR)?);
         write(&mut file)?;
-        Ok(renameat(dir, INCOMING, dir, &name)?)
+        Ok(renameat(dir, INCOMING, dir, hash.to_string())?)
     }
 
     /// Makes every object read-only. The links to them in the upper directory become so, too, which is
@@ -105,10 +113,50 @@ impl Deposit {
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name();
-            if !matches!(name.to_bytes(), b"." | b"..") {
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            if Mode::from_raw_mode(stat.st_mode & 0o7777) != Mode::RUSR {
                 chmodat(dir, name, Mode::RUSR, AtFlags::empty())?;
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt as _;
+
+    use rustix::fd::AsFd as _;
+
+    use super::*;
+
+    #[test]
+    fn an_object_that_was_cut_short_is_written_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let (hash, mut deposit) = (ContentHash::of(b"whole"), Deposit::of(dir.path()));
+        let object = dir.path().join(OBJECTS).join(hash.to_string());
+        fs::create_dir(dir.path().join(OBJECTS)).unwrap();
+        fs::write(&object, "who").unwrap();
+        deposit.bytes(hash, b"whole").unwrap();
+        assert_eq!(fs::read(&object).unwrap(), b"whole");
+        fs::write(&object, "wh").unwrap();
+        fs::write(dir.path().join("file"), "whole").unwrap();
+        let (top, file) = (File::open(dir.path()).unwrap(), File::open(dir.path().join("file")));
+        let link = |deposit: &mut Deposit| {
+            let file = file.as_ref().unwrap();
+            deposit.link(hash, top.as_fd(), OsStr::new("file"), file).unwrap();
+        };
+        link(&mut deposit);
+        assert_eq!(fs::read(&object).unwrap(), b"whole");
+        fs::remove_file(&object).unwrap();
+        link(&mut deposit);
+        link(&mut deposit);
+        assert_eq!(fs::metadata(&object).unwrap().nlink(), 2, "it is the file itself");
+        deposit.close().unwrap();
+        assert_eq!(fs::metadata(&object).unwrap().mode() & 0o7777, 0o400);
     }
 }
