@@ -40,6 +40,23 @@ pub(super) struct DiffLine {
     pub(super) hunk: usize,
 }
 
+impl DiffLine {
+    /// Of inert text. Tabs become spaces: a cell of the screen takes no control character.
+    pub(super) fn new(hue: Hue, text: &str, hunk: usize) -> Self {
+        let mut spread = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                // The first column is the sign.
+                '\t' => spread.push_str(&" ".repeat(TAB - spread.chars().skip(1).count() % TAB)),
+                c => spread.push(c),
+            }
+        }
+        Self { hue, text: spread, hunk }
+    }
+}
+
+const TAB: usize = 4;
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum Choice {
     #[default]
@@ -98,5 +115,18 @@ impl File {
             Choice::Whole => "[x]",
             Choice::Hunks(_) => "[~]",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tabs_reach_to_the_next_stop() {
+        let line = |text| DiffLine::new(Hue::Plain, text, 0).text;
+        assert_eq!(line("+\ta\tb"), "+    a   b");
+        assert_eq!(line(" abcd\te"), " abcd    e");
+        assert_eq!(line("-plain"), "-plain");
     }
 }

@@ -68,12 +68,7 @@ impl<'a> Source<'a> {
             return Ok(Diff::default());
         };
         let page = page(item, judged, contents, Style::new(Paint::Plain, 3))?;
-        let line = |(hue, text, hunk): &(Hue, String, usize)| DiffLine {
-            hue: *hue,
-            // A tab is a control character to a cell of the screen.
-            text: text.replace('\t', "    "),
-            hunk: *hunk,
-        };
+        let line = |(hue, text, hunk): &(Hue, String, usize)| DiffLine::new(*hue, text, *hunk);
         let mut lines: Vec<DiffLine> = page.lines.iter().take(LINES).map(line).collect();
         if page.lines.len() > LINES {
             let text = format!("… {} lines more", page.lines.len() - LINES);
