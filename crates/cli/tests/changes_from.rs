@@ -148,3 +148,26 @@ fn what_cannot_be_gone_on_from() {
     fs::write(env.run_dir(&run).join("manifest"), "").unwrap();
     refused(&["--from", &run], "not the manifest that was sealed");
 }
+
+/// What was applied is on the host; what was discarded is gone. Only the rest is gone on with.
+#[test]
+fn only_what_is_undecided_is_gone_on_with() {
+    native::as_root_and_as_user(BINARY, |env| {
+        for name in ["applied", "edit", "kept"] {
+            env.file(name, "0\n");
+        }
+        native::run(env, &[], "echo 1 >> applied; echo 1 >> edit; echo 1 > thrown").assert_exit(0);
+        env.run(["apply", "last", "applied"]).assert_exit(0);
+        env.run(["discard", "last", "thrown"]).assert_exit(0);
+        let script = "cat applied edit; ls thrown 2>/dev/null; echo 2 >> applied; echo 2 >> edit";
+        let done = native::run(env, &["--from", "last"], script);
+        done.assert_exit(0).assert_stdout("0\n1\n0\n1\n");
+        let manifest = env.manifest("last");
+        assert_eq!(manifest.bytes("before", "applied"), b"0\n1\n");
+        assert_eq!(manifest.bytes("before", "edit"), b"0\n");
+        env.run(["apply"]).assert_exit(0);
+        let text = |name| fs::read_to_string(env.workspace().join(name)).unwrap();
+        assert_eq!((text("applied"), text("edit")), ("0\n1\n2\n".into(), "0\n1\n2\n".into()));
+        assert!(!env.workspace().join("thrown").exists());
+    });
+}

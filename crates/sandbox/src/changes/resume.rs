@@ -6,10 +6,11 @@
 
 mod build;
 
-use std::io;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::changes::{Content, ContentHash, FileNode, Node};
+use cofferdam_core::changes::manifest::ManifestWriter;
+use cofferdam_core::changes::{Content, ContentHash, Entry, FileNode, Node};
 use cofferdam_core::id::RunId;
 use cofferdam_core::inert::Inert;
 use cofferdam_core::plan::Plan;
@@ -19,14 +20,16 @@ use cofferdam_native::UPPER;
 
 use super::deposit::Deposit;
 use super::set::MANIFEST;
-use super::{ChangeSet, Objects, SetError};
+use super::{ChangeSet, EntryState, Ledger, LedgerError, Objects, SetError};
 use crate::runs::Store;
-use crate::state::make_private_dir;
+use crate::state::{make_private_dir, private_file};
 use crate::tree::remove_tree;
 use build::Builder;
 
-/// Directory in the run's own: the earlier run's manifest, and the contents that it names as `before`.
+/// Directory in the run's own: what of the earlier run's manifest was undecided, and the contents that it names as `before`.
 pub(super) const INHERITED: &str = "inherited";
+/// In there: the hash of that manifest.
+const SEALED: &str = "sealed";
 /// The upper directory until it is whole.
 const UNFINISHED: &str = "upper.new";
 
@@ -40,6 +43,8 @@ pub enum ResumeError {
     NotKept { path: PathBuf },
     #[error("cannot read the manifest of the run to go on from")]
     Manifest(#[source] cofferdam_core::changes::manifest::ManifestError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     #[error(transparent)]
     State(#[from] crate::state::StateError),
 }
@@ -88,12 +93,11 @@ pub(crate) fn begin(store: &Store, plan: &Plan, dir: &Path) -> Result<(), Resume
     let Some(origin) = &plan.from else { return Ok(()) };
     let source = store.dir(origin.run);
     let mut set = ChangeSet::open(&source, &origin.manifest)?;
+    let ledger = Ledger::load(&set)?;
     let kept = dir.join(INHERITED);
     make_private_dir(&kept)?;
-    let (manifest, copy) = (source.join(MANIFEST), kept.join(MANIFEST));
-    std::fs::hard_link(&manifest, &copy).map_err(ResumeError::io("link", &manifest))?;
     let unfinished = dir.join(UNFINISHED);
-    let built = build(&mut set, &kept, &unfinished, &plan.workspace.source.real);
+    let built = build(&mut set, &ledger, &kept, &unfinished, &plan.workspace.source.real);
     if let Err(error) = built {
         // The error stands; what is left goes with the run.
         remove_tree(&unfinished).ok();
@@ -103,13 +107,18 @@ pub(crate) fn begin(store: &Store, plan: &Plan, dir: &Path) -> Result<(), Resume
     std::fs::rename(&unfinished, &upper).map_err(ResumeError::io("rename", &unfinished))
 }
 
-/// The set that the run in `dir` began with.
-pub(super) fn inherited(dir: &Path, origin: &Origin) -> Result<ChangeSet, SetError> {
-    ChangeSet::open(&dir.join(INHERITED), &origin.manifest)
+/// What the run in `dir` began with: of an earlier set, what was still to be decided.
+pub(super) fn inherited(dir: &Path) -> Result<ChangeSet, SetError> {
+    let dir = dir.join(INHERITED);
+    let path = dir.join(SEALED);
+    let sealed = std::fs::read_to_string(&path);
+    let sealed = sealed.map_err(|source| SetError::Io { action: "read", path, source })?;
+    ChangeSet::open(&dir, sealed.trim_end())
 }
 
 fn build(
     set: &mut ChangeSet,
+    ledger: &Ledger,
     kept: &Path,
     upper: &Path,
     workspace: &Path,
@@ -117,14 +126,42 @@ fn build(
     let objects = set.objects();
     let mut deposit = Deposit::of(kept);
     let mut builder = Builder::new(upper, workspace, objects.clone())?;
-    for entry in set.entries()? {
+    let path = kept.join(MANIFEST);
+    let file = private_file().write(true).create_new(true).open(&path);
+    let file = BufWriter::new(file.map_err(ResumeError::io("create", &path))?);
+    let written = ResumeError::io("write", &path);
+    let mut manifest = ManifestWriter::begin(file, set.header()).map_err(written)?;
+    for (index, entry) in (0..).zip(set.entries()?) {
         let entry = entry.map_err(ResumeError::Manifest)?;
+        let Some(entry) = undecided(entry, ledger.state(index)) else { continue };
+        manifest.push(&entry).map_err(ResumeError::io("write", &path))?;
         if let Some(Node::File(FileNode { content: Content::Kept(hash), .. })) = &entry.before {
             keep(&objects, *hash, &mut deposit)?;
         }
         builder.add(&entry)?;
     }
+    let (_, hash, _) = manifest.finish().map_err(ResumeError::io("write", &path))?;
+    let sealed = kept.join(SEALED);
+    std::fs::write(&sealed, format!("{hash}\n")).map_err(ResumeError::io("write", &sealed))?;
     builder.finish()
+}
+
+/// What of an entry is still to be decided. What was applied stands on the host, so that it is there
+/// already; of a file of which some hunks were applied, that is what now stands before the rest.
+fn undecided(entry: Entry, state: EntryState) -> Option<Entry> {
+    match state {
+        EntryState::Pending => Some(entry),
+        EntryState::Applied | EntryState::Discarded => None,
+        EntryState::Partly { put } => {
+            let put = match put {
+                Node::File(FileNode { content: Content::Kept(hash), mode, size, link }) => {
+                    Node::File(FileNode { content: Content::Known(hash), mode, size, link })
+                }
+                other => other,
+            };
+            Entry::between(entry.path, Some(put), entry.after)
+        }
+    }
 }
 
 fn keep(objects: &Objects, hash: ContentHash, deposit: &mut Deposit) -> Result<(), ResumeError> {

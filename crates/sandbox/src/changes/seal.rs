@@ -110,7 +110,7 @@ pub(crate) fn is_sealed(dir: &Path) -> bool {
 fn capture(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let dir = request.dir;
     let (path, temporary) = (dir.join(MANIFEST), dir.join("manifest.tmp"));
-    let mut from = request.from.map(|origin| resume::inherited(dir, origin)).transpose()?;
+    let mut from = request.from.map(|_| resume::inherited(dir)).transpose()?;
     let began = from.as_ref().map(|set| set.header().base);
     let header = Header {
         format: FORMAT.to_owned(),
