@@ -199,3 +199,26 @@ fn what_comes_home_belongs_to_the_repositorys_owner() {
     find.args([repo.to_str().unwrap(), "!", "-user", &owner.to_string()]);
     env.finish(find).assert_exit(0).assert_stdout("");
 }
+
+/// Steps of an agent add up, its commits too.
+#[test]
+fn a_run_that_goes_on_from_another_has_its_commits() {
+    native::as_root_and_as_user(BINARY, |env| {
+        let repo = repository(env);
+        git(env, &repo, &["worktree", "add", "-q", "-b", "other", "../linked"]);
+        for checkout in [repo, env.top().join("linked")] {
+            inside(env, &checkout, COMMIT);
+            let script = "set -e; git log --format=%s; echo 3 > three; git add three; \
+                          git commit -qm 'add three'";
+            let flags = ["--workspace", checkout.to_str().unwrap(), "--from", "last"];
+            let mut command = env.cofferdam();
+            command.current_dir(&checkout).args(native::NATIVE).args(flags);
+            command.args(["--", "sh", "-c", script]);
+            env.finish(command).assert_exit(0).assert_stdout("add two\nadd one\nfirst\n");
+            let name = checkout.file_name().unwrap().to_str().unwrap();
+            about(env, &checkout, &["apply", "--branch", name]).assert_exit(0);
+            assert_eq!(subjects(env, &checkout, name), "add three\nadd two\nadd one\nfirst\n");
+            git(env, &checkout, &["branch", "-qD", name]);
+        }
+    });
+}

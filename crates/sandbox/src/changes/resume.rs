@@ -16,11 +16,11 @@ use cofferdam_core::inert::Inert;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_core::spec::Origin;
-use cofferdam_native::UPPER;
+use cofferdam_native::{GIT_UPPER, UPPER};
 
 use super::deposit::Deposit;
 use super::set::MANIFEST;
-use super::{ChangeSet, EntryState, Ledger, LedgerError, Objects, SetError};
+use super::{ChangeSet, EntryState, Ledger, LedgerError, Objects, REPOSITORY, SetError};
 use crate::runs::Store;
 use crate::state::{make_private_dir, private_file};
 use crate::tree::remove_tree;
@@ -88,23 +88,48 @@ pub fn origin(store: &Store, run: RunId, workspace: &Path) -> Result<Origin, Ref
     Ok(Origin { run, manifest: changes.manifest })
 }
 
-/// Makes the upper directory of the run in `dir`, if its plan goes on from another run.
+/// Makes the upper directories of the run in `dir`, if its plan goes on from another run.
 pub(crate) fn begin(store: &Store, plan: &Plan, dir: &Path) -> Result<(), ResumeError> {
     let Some(origin) = &plan.from else { return Ok(()) };
     let source = store.dir(origin.run);
-    let mut set = ChangeSet::open(&source, &origin.manifest)?;
+    let workspace = &plan.workspace.source.real;
+    go_on(&source, &origin.manifest, &dir.join(UPPER), (dir, workspace))?;
+    let changes = store.record(origin.run)?.changes;
+    match (&plan.repository, changes.and_then(|changes| changes.repository)) {
+        (Some(repository), Some(sealed)) => {
+            let git = dir.join(REPOSITORY);
+            make_private_dir(&git)?;
+            let tree = (git.as_path(), &*repository.source.real);
+            go_on(&source.join(REPOSITORY), &sealed, &dir.join(GIT_UPPER), tree)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The same for one tree: its set in `source`, its new upper directory, and where the tree's own set will
+/// be and the tree itself is.
+fn go_on(
+    source: &Path,
+    sealed: &str,
+    upper: &Path,
+    (dir, tree): (&Path, &Path),
+) -> Result<(), ResumeError> {
+    let mut set = ChangeSet::open(source, sealed)?;
     let ledger = Ledger::load(&set)?;
     let kept = dir.join(INHERITED);
     make_private_dir(&kept)?;
     let unfinished = dir.join(UNFINISHED);
-    let built = build(&mut set, &ledger, &kept, &unfinished, &plan.workspace.source.real);
-    if let Err(error) = built {
+    if let Err(error) = build(&mut set, &ledger, &kept, &unfinished, tree) {
         // The error stands; what is left goes with the run.
         remove_tree(&unfinished).ok();
         return Err(error);
     }
-    let upper = dir.join(UPPER);
-    std::fs::rename(&unfinished, &upper).map_err(ResumeError::io("rename", &unfinished))
+    std::fs::rename(&unfinished, upper).map_err(ResumeError::io("rename", &unfinished))
+}
+
+/// Whether the set that will be in `dir` goes on from another.
+pub(crate) fn goes_on(dir: &Path) -> bool {
+    dir.join(INHERITED).exists()
 }
 
 /// What the run in `dir` began with: of an earlier set, what was still to be decided.

@@ -13,6 +13,7 @@ use cofferdam_core::record::{ChangeSummary, Record};
 use cofferdam_native::{GIT_UPPER, GIT_WORK, UPPER};
 
 use crate::changes::REPOSITORY;
+use crate::changes::resume::goes_on;
 use crate::changes::seal::{self, SealError, SealRequest, Sealed, seal};
 use crate::state::StateError;
 use crate::tree::remove_tree;
@@ -120,7 +121,8 @@ fn seal_repository(
         return Ok(None);
     }
     let (workspace, tree) = (&repository.source, Tree::GitCommon);
-    let sealed = seal(&SealRequest { run, dir: &git, workspace, tree, base, from: None })?;
+    let from = plan.from.as_ref().filter(|_| goes_on(&git));
+    let sealed = seal(&SealRequest { run, dir: &git, workspace, tree, base, from })?;
     Ok(Some(sealed.hash.to_string()))
 }
 
