@@ -149,6 +149,11 @@ impl Made {
         assert!(gone, "still there: {left:?}");
     }
 
+    /// A process that was killed takes a moment to die.
+    pub(crate) fn wait_until_dead(&self) {
+        assert!(wait_until(PATIENCE, || !self.processes.iter().any(|pid| lives(*pid))));
+    }
+
     pub(crate) fn processes(&self) -> &[u32] {
         &self.processes
     }

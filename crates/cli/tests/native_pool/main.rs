@@ -209,10 +209,12 @@ fn one_that_the_host_has_outrun_is_not_used() {
         });
         assert_eq!(driver.stdout_of(&record), "seen\n".repeat(count.get()));
         // One that was killed while it waited is passed over.
+        driver.wait_until_ready();
         let made = driver.made();
         for pid in made.processes() {
             kill(*pid);
         }
+        made.wait_until_dead();
         assert_eq!(driver.run(RELAX, "exit 5")["outcome"]["exit_code"], 5);
     });
 }
