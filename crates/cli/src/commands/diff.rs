@@ -14,7 +14,7 @@ mod quote;
 mod stat;
 pub(crate) mod unified;
 
-use std::io::{IsTerminal as _, Write};
+use std::io::{BufWriter, IsTerminal as _, Write};
 
 use clap::Args;
 use cofferdam_core::changes::Entry;
@@ -147,7 +147,9 @@ pub(crate) fn run(
     if terminal && for_reading && !args.no_pager {
         paged(context, out, show)?;
     } else {
-        show(out)?;
+        let mut out = BufWriter::new(out);
+        show(&mut out)?;
+        out.flush()?;
     }
     view.sealed.paths.check_all_matched(&view.sealed.record)?;
     if view.shown == 0 {
