@@ -16,9 +16,12 @@ fn refused(env: &TestEnv, words: &str) {
     assert_settled(env);
 }
 
+/// The path that is named, words about it, and what somebody does on the host.
+type Edit = (&'static str, &'static str, fn(&Path));
+
 #[test]
 fn a_host_edit_of_each_kind_is_a_conflict() {
-    let edits: [(&str, &str, fn(&Path)); 8] = [
+    let edits: [Edit; 8] = [
         ("f", "content was changed", |ws| fs::write(ws.join("f"), "mine").unwrap()),
         ("f", "content was changed", |ws| fs::write(ws.join("f"), "ola\n").unwrap()),
         ("f", "mode was changed", |ws| {

@@ -142,3 +142,35 @@ fn killed_at_any_moment() {
     }
     assert!(cut > 0, "none was killed in time");
 }
+
+/// Somebody edits a file that a dead applier had put there: their work stays, and so does what was there.
+#[test]
+#[cfg_attr(not(feature = "fault-injection"), ignore = "needs injected faults: cargo xtask test")]
+fn an_edit_after_a_crash_is_not_lost() {
+    let env = env();
+    env.file("f", "what-was-there");
+    env.file("g", "g");
+    stage(&env, "echo new > f; echo new > g; echo h > h");
+    for point in 1.. {
+        assert!(point < 50, "f was never put there");
+        let mut attempt = env.cofferdam();
+        attempt.arg("apply").env("FAULT_INJECTION", format!("kill:{point}"));
+        env.finish(attempt);
+        if text(&env, "f") == "new\n" {
+            break;
+        }
+        env.run(["gc"]).assert_exit(0);
+    }
+    env.file("f", "mine");
+    let gc = env.run(["gc"]);
+    gc.assert_exit(1);
+    assert!(gc.stdout_text().contains("f: it was edited"), "{gc:?}");
+    assert_eq!((text(&env, "f"), text(&env, "g")), ("mine".into(), "g".into()));
+    let kept = env.grep_state("what-was-there");
+    assert!(kept.iter().any(|path| path.to_string_lossy().contains(".kept")), "{kept:?}");
+    env.run(["gc"]).assert_exit(0);
+    env.run(["apply"]).assert_exit(3);
+    env.run(["apply", "--rest"]).assert_exit(0);
+    assert_eq!((text(&env, "f"), text(&env, "g")), ("mine".into(), "new\n".into()));
+    assert_settled(&env);
+}

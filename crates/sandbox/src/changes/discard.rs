@@ -48,12 +48,12 @@ pub fn discard(site: Site<'_>, selection: &Selection) -> Result<Discarded, Apply
     done.left = marks.iter().filter(|mark| **mark == Mark::Pending).count() as u64;
     if done.entries > 0 {
         let paths = paths(&mut set, &operation)?;
-        let hash = ledger.add(operation)?;
+        ledger.add(operation)?;
         site.scribe().event(EventKind::Discarded {
             manifest: set.hash().to_string(),
             entries: done.entries,
             operation: number,
-            ledger: hash,
+            ledger: ledger.hash(),
             paths,
         })?;
     }

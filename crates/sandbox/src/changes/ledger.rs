@@ -151,21 +151,28 @@ impl Ledger {
         self.body.operations.last().map_or(1, |operation| operation.number + 1)
     }
 
-    /// Adds an operation and writes the ledger, to stay. Its hash is for the audit log.
-    pub(super) fn add(&mut self, operation: Operation) -> Result<String, LedgerError> {
+    /// For the audit log.
+    pub(super) fn hash(&self) -> String {
+        hash_of(&self.as_value())
+    }
+
+    fn as_value(&self) -> Value {
+        serde_json::to_value(&self.body)
+            .unwrap_or_else(|_| unreachable!("numbers and text always serialise"))
+    }
+
+    /// Adds an operation and writes the ledger, to stay.
+    pub(super) fn add(&mut self, operation: Operation) -> Result<(), LedgerError> {
         self.body.operations.push(operation);
         self.add_up();
-        let body = serde_json::to_value(&self.body)
-            .unwrap_or_else(|_| unreachable!("numbers and text always serialise"));
+        let body = self.as_value();
         let hash = hash_of(&body);
         let text = format!("{:#}\n", serde_json::json!({ "ledger": body, "hash": hash }));
         write_atomically(&self.path, text.as_bytes())?;
         let dir = self.path.parent().unwrap_or(Path::new("/"));
         let synced = File::open(&self.path).and_then(|file| file.sync_all());
-        synced
-            .and_then(|()| File::open(dir)?.sync_all())
-            .map_err(StateError::io("write", &self.path))?;
-        Ok(hash)
+        let synced = synced.and_then(|()| File::open(dir)?.sync_all());
+        Ok(synced.map_err(StateError::io("write", &self.path))?)
     }
 
     /// Entries of an apply that no undo took back.

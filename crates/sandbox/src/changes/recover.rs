@@ -7,8 +7,9 @@
 use cofferdam_core::id::RunId;
 
 use super::apply::faults::NoFaults;
+use super::apply::finish::{close, finish, forget, tell_taken_back};
 use super::apply::journal::Journal;
-use super::apply::perform::{close, finish, forget, take_all_back, tell_taken_back, workspace_of};
+use super::apply::perform::{take_all_back, workspace_of};
 use super::apply::step::Ground;
 use super::apply::{ApplyError, applies, slots};
 use super::ledger::Ledger;

@@ -1,25 +1,21 @@
-//! Makes the steps of a journal, or takes them all back; then the rest of the world learns of it.
+//! Makes the steps of a journal, or takes them all back.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 
-use cofferdam_core::event::EventKind;
 use rustix::fs::{Mode, OFlags, fsync, openat, syncfs};
 
 use super::faults::{Faults, Point};
-use super::journal::{Journal, JournalWriter, Lodging};
-use super::slots::{self, SLOTS};
+use super::finish::{close, finish, forget, tell_taken_back};
+use super::journal::{Journal, JournalWriter};
 use super::stage::Stage;
-use super::step::{Act, Ground, StepError};
-use super::{ApplyError, NAMED, Progress, Site, applies, keep, scribe};
+use super::step::{Ground, StepError};
+use super::{ApplyError, Progress, Site, applies};
 use crate::changes::beneath::Workspace;
-use crate::changes::ledger::{Ledger, Operation, OperationKind};
+use crate::changes::ledger::{Ledger, Operation};
 use crate::changes::turn::Turn;
-use crate::state::StateDir;
-use crate::tree::remove_tree;
 
 /// Up to this many directories are synced one by one.
 const FEW: usize = 16;
@@ -72,15 +68,14 @@ impl Carrier<'_> {
     pub(crate) fn abandon(self, number: u64, error: ApplyError) -> ApplyError {
         let dir = applies(&self.site.dir()).join(number.to_string());
         let removed = forget(&dir).and_then(|()| self.turn.end().map_err(io::Error::other));
+        // Where that failed the turn stays, and the next command cleans up. What matters is why it began.
         match removed {
-            Ok(()) => error,
-            // The turn stays, and the next command cleans up. The first error is the one that matters.
-            Err(_) => error,
+            Ok(()) | Err(_) => error,
         }
     }
 
     fn take_back(
-        mut self,
+        self,
         journal: &Journal,
         ground: &Ground<'_>,
         source: StepError,
@@ -103,8 +98,6 @@ impl Carrier<'_> {
             }
             Err(error) => {
                 // The turn stays with what was begun, and the next command goes on taking back.
-                let begun = self.turn.begun().is_ok();
-                debug_assert!(begun, "a turn can be read by who holds it");
                 ApplyError::TakenBack { source, left: vec![words(&error)] }
             }
         }
@@ -203,108 +196,6 @@ pub(crate) fn take_all_back(
     Ok(left)
 }
 
-/// The audit log learns that an operation was taken back.
-pub(crate) fn tell_taken_back(
-    state: &StateDir,
-    actor: &str,
-    journal: &Journal,
-    why: &dyn std::error::Error,
-    left: &[String],
-) -> Result<(), ApplyError> {
-    let head = &journal.head;
-    let operation = journal.commit.as_ref().map_or(0, |operation| operation.number);
-    let manifest = head.manifest.to_string();
-    let (reason, left) = (words(why), left.to_vec());
-    let event = EventKind::TakenBack { manifest, operation, reason, left };
-    Ok(scribe(state, head.run, &head.workspace, actor).event(event)?)
-}
-
-/// Removes what an operation left that was taken back. What could not be taken back is kept.
-pub(crate) fn close(journal: &Journal, left: &[String]) -> io::Result<()> {
-    if left.is_empty() {
-        return forget(journal.dir());
-    }
-    let kept = journal.dir().with_extension("kept");
-    fs::rename(journal.dir(), kept)
-}
-
-/// Removes an operation that did not come about, with its slots.
-pub(crate) fn forget(dir: &Path) -> io::Result<()> {
-    if let Some(journal) = Journal::open(dir)? {
-        // An undo works in the slots of the apply that it undoes; those are not ours to remove.
-        if journal.head.slots.parent() == Some(dir) || journal.head.lodging == Lodging::Workspace {
-            slots::remove(&journal.head.slots)?;
-        }
-    }
-    match remove_tree(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        answer => answer,
-    }
-}
-
-/// What is left to do when all steps are made. Can be done again from any point.
-pub(crate) fn finish(
-    state: &StateDir,
-    actor: &str,
-    journal: &mut Journal,
-    ledger: &mut Ledger,
-    faults: &mut dyn Faults,
-) -> Result<(), ApplyError> {
-    let dir = journal.dir().to_owned();
-    let at = |error| ApplyError::io("write", &dir)(error);
-    let Some(operation) = journal.commit.clone() else { return Ok(()) };
-    let head = journal.head.clone();
-    if operation.kind == OperationKind::Apply && head.lodging == Lodging::Workspace {
-        faults.before(Point::Clean).map_err(at)?;
-        keep::keep(journal).map_err(ApplyError::io("keep for undo what was in", &head.slots))?;
-    }
-    faults.before(Point::Ledger).map_err(at)?;
-    let ledger_hash = match ledger.has(operation.number) {
-        true => String::new(),
-        false => ledger.add(operation.clone())?,
-    };
-    if !journal.told {
-        faults.before(Point::Event).map_err(at)?;
-        let event = event(journal, &operation, ledger_hash).map_err(at)?;
-        scribe(state, head.run, &head.workspace, actor).event(event)?;
-        journal.set_told().map_err(at)?;
-    }
-    faults.before(Point::Clean).map_err(at)?;
-    if head.lodging == Lodging::Workspace {
-        slots::remove(&head.slots).map_err(ApplyError::io("remove", &head.slots))?;
-    }
-    if let OperationKind::Undo(of) = operation.kind {
-        let all = !ledger.operations().iter().any(|o| o.number == of && ledger.stands(o));
-        let slots = dir.with_file_name(of.to_string()).join(SLOTS);
-        if all {
-            slots::remove(&slots).map_err(ApplyError::io("remove", &slots))?;
-        }
-    }
-    Ok(())
-}
-
-fn event(journal: &Journal, operation: &Operation, ledger: String) -> io::Result<EventKind> {
-    let manifest = journal.head.manifest.to_string();
-    let (entries, number) = (operation.entries.len(), operation.number);
-    let mut paths = Vec::new();
-    for step in journal.steps().take(NAMED + 1) {
-        let path = step?.path.to_string();
-        if paths.last() != Some(&path) {
-            paths.push(path);
-        }
-    }
-    if journal.len() > NAMED {
-        paths.clear();
-    }
-    let operation_ = number;
-    Ok(match operation.kind {
-        OperationKind::Undo(of) => {
-            EventKind::Undone { manifest, entries, operation: operation_, of, ledger, paths }
-        }
-        _ => EventKind::Applied { manifest, entries, operation: operation_, ledger, paths },
-    })
-}
-
 /// The workspace that a journal speaks of, if it is still that.
 pub(crate) fn workspace_of(journal: &Journal) -> Result<Workspace, String> {
     let head = &journal.head;
@@ -315,19 +206,9 @@ pub(crate) fn workspace_of(journal: &Journal) -> Result<Workspace, String> {
     Err(format!("{} is another directory now", head.workspace.display()))
 }
 
-fn words(error: &dyn std::error::Error) -> String {
+pub(crate) fn words(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", words(source)),
         None => error.to_string(),
-    }
-}
-
-impl Act {
-    /// Whether its slot holds something of the host's once it is made.
-    pub(crate) fn keeps(&self) -> Option<u64> {
-        match self {
-            Self::Exchange { slot, .. } | Self::Take { slot, .. } => Some(*slot),
-            Self::Put { .. } | Self::Chmod { .. } | Self::Rmdir { .. } => None,
-        }
     }
 }

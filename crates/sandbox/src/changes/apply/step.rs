@@ -108,6 +108,14 @@ impl Act {
             Self::Put { .. } | Self::Exchange { .. } => Phase::Put,
         }
     }
+
+    /// Whether its slot holds something of the host's once it is made.
+    pub(crate) fn keeps(&self) -> Option<u64> {
+        match self {
+            Self::Exchange { slot, .. } | Self::Take { slot, .. } => Some(*slot),
+            Self::Put { .. } | Self::Chmod { .. } | Self::Rmdir { .. } => None,
+        }
+    }
 }
 
 impl Step {
