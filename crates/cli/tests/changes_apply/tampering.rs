@@ -5,8 +5,10 @@ use super::*;
 #[track_caller]
 fn refused(env: &TestEnv, words: &str) {
     let before = tree(env);
-    env.run(["apply"]).assert_exit(1).assert_stderr_has(words);
-    assert_eq!(tree(env), before);
+    for flags in [&["apply"][..], &["apply", "--rest"], &["apply", "--rest", "--allow-budget"]] {
+        env.run(flags.iter().copied()).assert_exit(1).assert_stderr_has(words);
+        assert_eq!(tree(env), before, "{flags:?}");
+    }
     assert!(!names(env).iter().any(|name| name.starts_with(".cofferdam")));
 }
 

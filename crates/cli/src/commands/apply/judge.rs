@@ -104,6 +104,10 @@ impl Judge for GateJudge {
     }
 
     fn whole(&mut self) -> Vec<String> {
+        // Not even the rest of a set that is not what was sealed is applied.
+        if let Some(error) = &self.error {
+            return vec![format!("{error:#}")];
+        }
         if self.wanted == (Wanted::Reviewed { budget_allowed: true }) {
             return Vec::new();
         }
