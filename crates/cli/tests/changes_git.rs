@@ -1,4 +1,5 @@
 //! Commits that were made inside come home as a branch, and nothing else of the program's repository does.
+#![expect(clippy::unwrap_used, reason = "in a test, a failed step is the failure")]
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

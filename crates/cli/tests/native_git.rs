@@ -1,5 +1,6 @@
 //! Git works inside, in every layout in which people keep their checkouts, and never writes to the host's
 //! repository.
+#![expect(clippy::unwrap_used, reason = "in a test, a failed step is the failure")]
 
 use std::path::Path;
 
