@@ -81,6 +81,10 @@ fn without_changes(record: &Record) -> Failure {
         (Some(OutcomeClass::Refused), _) => {
             ("was refused: nothing ran", "`cofferdam show` says why")
         }
+        (Some(OutcomeClass::SandboxFailure), _) => (
+            "failed in the sandbox itself",
+            "`cofferdam show` says why; `cofferdam gc` seals what it may have left",
+        ),
         (_, Some(Mode::Direct)) => (
             "worked on the workspace itself (mode direct): its changes are there already",
             "compare with your version control, or run with --mode stage",

@@ -41,6 +41,18 @@ impl EventKind {
     }
 }
 
+impl EventKind {
+    /// The hash of the run's ledger of changes after this, where it is about that.
+    pub fn ledger(&self) -> Option<&str> {
+        match self {
+            Self::Applied { ledger, .. }
+            | Self::Discarded { ledger, .. }
+            | Self::Undone { ledger, .. } => Some(ledger),
+            _ => None,
+        }
+    }
+}
+
 /// State of a sandbox as its start, failure and stop report it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {

@@ -6,6 +6,7 @@ use cofferdam_core::id::RunId;
 use cofferdam_core::quantity::Span;
 use cofferdam_core::redact::Redactor;
 
+use crate::changes::{Turn, TurnError};
 use crate::clock;
 use crate::runs::{Scribe, Store};
 use crate::state::{StateDir, StateError};
@@ -22,11 +23,22 @@ pub fn prune(state: &StateDir, actor: &str, age: Span) -> Result<Vec<RunId>, Sta
         if record.finished_at.is_none_or(|at| at.unix_millis() >= before) {
             continue;
         }
+        // What is being applied or undone is needed; the next time will do.
+        let mut turn = match Turn::take(state, &record.workspace) {
+            Ok(turn) => turn,
+            Err(TurnError::Taken { .. }) => continue,
+            Err(TurnError::State(error)) => return Err(error),
+        };
+        // Somebody died at it: that is for the clean-up, which comes first.
+        if turn.begun()?.is_some() {
+            continue;
+        }
         let mut scribe =
             Scribe::new(state, run, record.workspace, actor.to_owned(), Redactor::default());
         scribe.event(EventKind::RunRemoved { finished_at: record.finished_at })?;
         let dir = store.dir(run);
         remove_tree(&dir).map_err(StateError::io("remove", &dir))?;
+        turn.end()?;
         removed.push(run);
     }
     Ok(removed)

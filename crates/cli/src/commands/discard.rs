@@ -60,7 +60,8 @@ pub(crate) fn run(
     } else if !args.quiet {
         let rest = if left > 0 { format!(", {left} left pending") } else { String::new() };
         let kept = if applied > 0 { format!(", {applied} stay applied") } else { String::new() };
-        writeln!(out, "run {run}: discarded {entries} changes{rest}{kept}")?;
+        let s = if entries == 1 { "" } else { "s" };
+        writeln!(out, "run {run}: discarded {entries} change{s}{rest}{kept}")?;
     }
     Ok(Exit::Fine)
 }

@@ -70,14 +70,13 @@ pub(crate) fn run(
         Undo::Refused(refused) => Err(refusal(&run, &refused)),
         Undo::Nothing => Err(Failure::from(anyhow!("nothing of run {run} is applied"))),
         Undo::Undone { of, entries } if speaks => {
-            writeln!(
-                out,
-                "run {run}: took back {entries} changes of apply {of}; they are pending"
-            )?;
+            let s = if entries == 1 { "" } else { "s" };
+            writeln!(out, "run {run}: took back {entries} change{s} of apply {of}; pending again")?;
             Ok(Exit::Fine)
         }
         Undo::Would { of, entries } if speaks => {
-            writeln!(out, "run {run}: would take back {entries} changes of apply {of}")?;
+            let s = if entries == 1 { "" } else { "s" };
+            writeln!(out, "run {run}: would take back {entries} change{s} of apply {of}")?;
             Ok(Exit::Fine)
         }
         Undo::Undone { .. } | Undo::Would { .. } => Ok(Exit::Fine),

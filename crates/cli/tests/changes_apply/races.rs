@@ -19,7 +19,6 @@ fn a_swapping_link_is_never_followed() {
     stage(&env, script);
     let stop = AtomicBool::new(false);
     let (src, aside) = (env.workspace().join("src"), env.top().join("aside"));
-    let mut applied = 0;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
@@ -35,17 +34,16 @@ fn a_swapping_link_is_never_followed() {
             let done = env.run(["apply"]);
             assert!(matches!(done.code(), Some(0 | 1 | 3)), "{done:?}");
             if done.code() == Some(0) {
-                applied += 1;
-                env.run(["undo"]);
+                let undone = env.run(["undo"]);
+                assert!(matches!(undone.code(), Some(0 | 1 | 3)), "{undone:?}");
             }
             assert_eq!(TreeHash::of(&outside), canary, "written through the link");
         }
         stop.store(true, Ordering::Relaxed);
     });
     // In peace it is all there, or can be.
-    env.run(["gc"]);
+    env.run(["gc"]).assert_exit(0);
     env.run(["apply"]).assert_exit(0);
     assert_eq!((text(&env, "src/n59"), text(&env, "src/keep")), ("59\n".into(), "new\n".into()));
     assert_eq!(TreeHash::of(&outside), canary);
-    assert!(applied <= 25);
 }

@@ -62,3 +62,23 @@ fn entries_in_another_order_are_not_the_set() {
     fs::write(&manifest, lines.join("\n") + "\n").unwrap();
     refused(&env, "not the manifest that was sealed");
 }
+
+/// A ledger that was forged together with its own hash agrees with itself, and not with the log.
+#[test]
+fn a_ledger_that_agrees_with_itself_only_is_found() {
+    let env = env();
+    stage(&env, "echo a > a; echo b > b");
+    env.run(["discard", "a"]).assert_exit(0);
+    env.run(["apply"]).assert_exit(0);
+    env.run(["audit", "verify"]).assert_exit(0);
+    let ledger = run_dir(&env).join("ledger.json");
+    let whole: serde_json::Value = serde_json::from_slice(&fs::read(&ledger).unwrap()).unwrap();
+    let mut body = whole["ledger"].clone();
+    body["operations"].as_array_mut().unwrap().remove(0);
+    let hash = blake3::hash(body.to_string().as_bytes()).to_hex().to_string();
+    let forged = serde_json::json!({ "ledger": body, "hash": hash });
+    fs::write(&ledger, forged.to_string()).unwrap();
+    env.run(["audit", "verify"]).assert_exit(1).assert_stderr_has("ledger.json");
+    fs::remove_file(&ledger).unwrap();
+    env.run(["audit", "verify"]).assert_exit(1).assert_stderr_has("ledger.json");
+}

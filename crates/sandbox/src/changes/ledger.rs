@@ -203,6 +203,17 @@ impl Ledger {
     }
 }
 
+/// Hashes that the log may have for the ledger in `dir`: of all of it, and of all but the last operation,
+/// whose event follows the ledger and may not be written yet.
+pub(crate) fn known_hashes(dir: &Path) -> Option<[String; 2]> {
+    let bytes = fs::read(dir.join(LEDGER)).ok()?;
+    let mut value: Value = serde_json::from_slice(&bytes).ok()?;
+    let mut body = value["ledger"].take();
+    let whole = hash_of(&body);
+    body["operations"].as_array_mut()?.pop();
+    Some([whole, hash_of(&body)])
+}
+
 fn parse(path: &Path, bytes: &[u8], manifest: ContentHash) -> Result<Body, LedgerError> {
     let tampered = |why: String| LedgerError::Tampered { path: path.to_owned(), why };
     let mut value: Value = serde_json::from_slice(bytes).map_err(|e| tampered(e.to_string()))?;

@@ -9,6 +9,7 @@ use cofferdam_core::event::EventKind;
 use serde::Serialize;
 
 use super::Journal;
+use crate::changes::known_hashes;
 use crate::runs::{Store, evidence};
 use crate::state::{StateDir, StateError};
 
@@ -51,6 +52,7 @@ pub fn verify(state: &StateDir, anchors: &[Known]) -> Result<Report, VerifyError
     let headless = Journal::new(state).read_head().is_none();
     let path = state.audit_log();
     let mut closed = BTreeMap::new();
+    let mut ledgers = BTreeMap::new();
     let mut lines = 0;
     let mut verifier = Verifier::new(known);
     match File::open(&path) {
@@ -62,8 +64,12 @@ pub fn verify(state: &StateDir, anchors: &[Known]) -> Result<Report, VerifyError
                 let entry = verifier.feed(&line).map_err(VerifyError::Broken)?;
                 lines += 1;
                 let Some(run) = entry.event.run else { continue };
+                if let Some(ledger) = entry.event.kind.ledger() {
+                    ledgers.insert(run, (lines, entry.seq, ledger.to_owned()));
+                }
                 if let EventKind::RunRemoved { .. } = entry.event.kind {
                     closed.remove(&run);
+                    ledgers.remove(&run);
                 } else if let Some(evidence) = entry.event.kind.evidence() {
                     closed.insert(run, (lines, entry.seq, evidence.clone()));
                 }
@@ -82,6 +88,13 @@ pub fn verify(state: &StateDir, anchors: &[Known]) -> Result<Report, VerifyError
         let dir = Store::new(state).dir(run);
         if let Some(name) = evidence::contradiction(&evidence, &dir) {
             let fault = Fault::Altered { file: dir.join(name).display().to_string() };
+            return Err(VerifyError::Broken(Broken { line, seq, fault }));
+        }
+    }
+    for (run, (line, seq, ledger)) in ledgers {
+        let dir = Store::new(state).dir(run);
+        if !known_hashes(&dir).is_some_and(|known| known.contains(&ledger)) {
+            let fault = Fault::Altered { file: dir.join("ledger.json").display().to_string() };
             return Err(VerifyError::Broken(Broken { line, seq, fault }));
         }
     }
