@@ -82,3 +82,35 @@ fn a_ledger_that_agrees_with_itself_only_is_found() {
     fs::remove_file(&ledger).unwrap();
     env.run(["audit", "verify"]).assert_exit(1).assert_stderr_has("ledger.json");
 }
+
+#[test]
+fn what_undo_would_put_back_is_what_was_taken_or_nothing_is_put_back() {
+    let env = env();
+    for name in ["edited", "gone", "other"] {
+        env.file(name, format!("{name} as it was"));
+    }
+    stage(&env, "echo new > edited; rm gone; echo new > other");
+    env.run(["apply"]).assert_exit(0);
+    let applied = tree(&env);
+    let slots = run_dir(&env).join("applies/1/slots");
+    let kept = |text: &str| {
+        let mut slots = fs::read_dir(&slots).unwrap().map(|slot| slot.unwrap().path());
+        slots.find(|slot| fs::read_to_string(slot).unwrap() == text).unwrap()
+    };
+    for name in ["edited", "gone"] {
+        let kept = kept(&format!("{name} as it was"));
+        let times = fs::metadata(&kept).unwrap().modified().unwrap();
+        let whole = fs::read(&kept).unwrap();
+        fs::write(&kept, whole.to_ascii_uppercase()).unwrap();
+        fs::File::options().write(true).open(&kept).unwrap().set_modified(times).unwrap();
+        let undone = env.run(["undo"]);
+        undone.assert_exit(3).assert_stderr_has(name).assert_stderr_has("written to since");
+        assert_eq!(tree(&env), applied);
+        fs::write(&kept, whole).unwrap();
+    }
+    env.run(["undo", "other"]).assert_exit(0);
+    env.run(["undo"]).assert_exit(0);
+    for name in ["edited", "gone", "other"] {
+        assert_eq!(text(&env, name), format!("{name} as it was"));
+    }
+}

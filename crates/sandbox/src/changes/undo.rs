@@ -78,7 +78,11 @@ pub fn undo(request: UndoRequest<'_>) -> Result<Undo, ApplyError> {
     let old = old.ok_or_else(|| {
         ApplyError::io("read the journal in", &dir)(std::io::ErrorKind::NotFound.into())
     })?;
-    let refused = Inverter::new(site.workspace, &old, &chosen).check()?;
+    let inverter = Inverter::new(site.workspace, &old, &chosen);
+    let mut refused = inverter.check()?;
+    if refused.is_empty() {
+        refused = inverter.check_kept()?;
+    }
     if !refused.is_empty() {
         if intent == Intent::Perform {
             site.scribe().event(conflict(set.hash(), &refused))?;

@@ -4,17 +4,19 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use cofferdam_core::changes::{ChangePath, Node};
+use cofferdam_core::inert::Inert;
 
 use crate::changes::apply::attributes::DirectoryRecord;
 use crate::changes::apply::journal::Journal;
 use crate::changes::apply::keep;
+use crate::changes::apply::slots::{self, SLOTS};
 use crate::changes::apply::stage::Stage;
 use crate::changes::apply::step::{Act, Expected, Step, count};
 use crate::changes::apply::{ApplyError, Refused, Why};
-use crate::changes::beneath::{Workspace, WorkspaceError};
-use crate::changes::conflict::difference;
+use crate::changes::beneath::{Place, Workspace, WorkspaceError};
+use crate::changes::conflict::{difference, hash_of};
 use crate::changes::ranges::Ranges;
-use crate::changes::seen::Seen;
+use crate::changes::seen::{Kind, Seen};
 
 /// The chosen steps of an apply that is to be undone.
 pub(super) struct Inverter<'a> {
@@ -85,6 +87,33 @@ impl<'a> Inverter<'a> {
         }
         while let Some(left) = going.pop() {
             refused.extend(self.is_full(&left));
+        }
+        Ok(refused)
+    }
+
+    /// What was kept to be put back, and is no longer what was taken.
+    pub(super) fn check_kept(&self) -> Result<Vec<Refused>, ApplyError> {
+        let dir = self.old.dir().join(SLOTS);
+        let slots = slots::reopen(&dir).map_err(ApplyError::io("open", &dir))?;
+        // Where there are none, the plan says so of the first that is missing.
+        let Some(slots) = slots else { return Ok(Vec::new()) };
+        let mut refused = Vec::new();
+        for step in self.steps() {
+            let step = step?;
+            let (Act::Exchange { slot, old, .. } | Act::Take { slot, old }) = &step.act else {
+                continue;
+            };
+            let name = slot.to_string();
+            let words = match is_as_taken(&slots, &name, old) {
+                Ok(true) => continue,
+                Ok(false) => "what was kept of it was written to since".to_owned(),
+                Err(error) => format!("what was kept of it cannot be read: {error}"),
+            };
+            let words = vec![format!("{words}; it is {}", Inert::path(&dir.join(name)))];
+            refused.push(Refused { path: Some(step.path), why: Why::Conflict, words });
+            if refused.len() >= TOLD {
+                break;
+            }
         }
         Ok(refused)
     }
@@ -181,6 +210,24 @@ impl<'a> Inverter<'a> {
         let place = self.workspace.place(path).map_err(io::Error::other)?;
         let held = place.hold()?;
         Ok((rustix::fs::fstat(&held)?.into(), held))
+    }
+}
+
+/// Whether a slot still holds what a step took.
+fn is_as_taken(slots: &OwnedFd, name: &str, old: &Expected) -> io::Result<bool> {
+    let Some(seen) = Seen::at(slots, name)? else { return Ok(true) };
+    if seen.size != old.mark.size {
+        return Ok(false);
+    }
+    let place = Place { dir: slots.try_clone()?, name: name.as_ref() };
+    match old.hash {
+        Some(hash) if seen.kind == Kind::File => match hash_of(&place) {
+            // Not even its owner may read it, and it goes back as it is.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(true),
+            now => Ok(now? == hash),
+        },
+        // A copy is another file.
+        _ => Ok(seen.ino != old.mark.ino || seen.mtime == old.mark.mtime),
     }
 }
 
