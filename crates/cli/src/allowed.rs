@@ -9,6 +9,7 @@ use cofferdam_core::changes::{Allowances, ChangePath, Class};
 use cofferdam_core::inert::Inert;
 use cofferdam_core::paths::clean_absolute;
 
+use crate::context::quoted;
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
@@ -29,6 +30,14 @@ fn class() -> impl clap::builder::TypedValueParser<Value = Class> {
 }
 
 impl Allowed {
+    /// The flags as they can be typed again, each after a space.
+    pub(crate) fn as_flags(&self) -> String {
+        let classes = self.allow_classes.iter().map(|class| format!(" --allow-class {class}"));
+        let paths = self.allow_paths.iter().map(|path| format!(" --allow-path {}", quoted(path)));
+        let budget = self.allow_budget.then(|| " --allow-budget".to_owned());
+        classes.chain(paths).chain(budget).collect()
+    }
+
     /// The flags as values. Paths are seen from `cwd`, or from the workspace where that is elsewhere.
     pub(crate) fn allowances(&self, workspace: &Path, cwd: &Path) -> Result<Allowances, Failure> {
         let from = if cwd.starts_with(workspace) { cwd } else { workspace };

@@ -1,8 +1,9 @@
 //! Where the user is and where our files are: the only reader of the environment.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -36,16 +37,26 @@ pub(crate) fn program() -> &'static str {
         let typed = env::args_os().next().and_then(|word| word.into_string().ok());
         match typed {
             _ if found.is_some() && found == id(Path::new("/proc/self/exe")) => NAME.to_owned(),
-            Some(typed) if typed.contains('/') => quoted(typed),
+            Some(typed) if typed.contains('/') => quoted(typed.as_ref()),
             _ => NAME.to_owned(),
         }
     })
 }
 
-/// A word as a shell takes it.
-fn quoted(word: String) -> String {
+/// A word as a shell takes it. One that cannot be shown as it is comes in bash's own quotes.
+pub(crate) fn quoted(word: &OsStr) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
-    if word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    match word.to_str() {
+        Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
+        Some(text) if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) => {
+            format!("'{}'", text.replace('\'', "'\\''"))
+        }
+        _ => {
+            let bytes = word.as_bytes().iter();
+            let escaped: String = bytes.map(|byte| format!("\\x{byte:02x}")).collect();
+            format!("$'{escaped}'")
+        }
+    }
 }
 
 /// Host variables that describe the place and not the person; the program may see them.

@@ -3,7 +3,7 @@
 //! [`Words`] are the arguments `[RUN] [PATH]...`, the same for all commands about changes. A first word
 //! that is no run is a path in the newest run of this workspace.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::Args;
@@ -143,6 +143,11 @@ impl Paths {
     pub(crate) fn selection(&self) -> Selection {
         let paths: Option<Vec<_>> = self.named.iter().map(|named| named.path.clone()).collect();
         Selection::within(paths.unwrap_or_default())
+    }
+
+    /// The words that named them.
+    pub(crate) fn as_typed(&self) -> impl Iterator<Item = &OsStr> {
+        self.named.iter().map(|named| named.as_typed.as_os_str())
     }
 
     pub(crate) fn are_all(&self) -> bool {

@@ -20,12 +20,12 @@ use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
 use crate::allowed::Allowed;
-use crate::context::{Context, program};
+use crate::context::{Context, program, quoted};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::faults::faults;
 use crate::progress::Counter;
-use crate::sealed::{Sealed, Words, path_below};
+use crate::sealed::{Paths, Sealed, Words, path_below};
 use crate::settings;
 use judge::{GateJudge, Wanted};
 pub(super) use report::{in_a_sentence, line, refused_json};
@@ -111,7 +111,28 @@ pub(crate) fn run(
     if args.json {
         report::json(out, &record, &outcome)?;
     }
-    report::finish(out, args, &record, &outcome, &judge.notes, &judge.missing)
+    let again = args.again(&record, &paths);
+    report::finish(out, args, &again, &record, &outcome, &judge.notes, &judge.missing)
+}
+
+impl ApplyArgs {
+    /// This command again, to be given one more flag: whoever asked for one file is not told to take all.
+    fn again(&self, record: &Record, paths: &Paths) -> String {
+        let mut words = format!("{} apply {}", program(), record.run.short());
+        for path in paths.as_typed() {
+            // A name that begins like a flag is none.
+            let dot = if path.as_bytes().starts_with(b"-") { "./" } else { "" };
+            words.push_str(&format!(" {dot}{}", quoted(path)));
+        }
+        for hunks in &self.hunks {
+            words.push_str(&format!(" --hunk {}", quoted(hunks)));
+        }
+        words.push_str(&self.allowed.as_flags());
+        for (given, flag) in [(self.merge, " --merge"), (self.rest, " --rest")] {
+            words.push_str(if given { flag } else { "" });
+        }
+        words
+    }
 }
 
 struct Asked<'a> {

@@ -83,3 +83,23 @@ fn run_applies_what_needs_no_look_and_only_where_it_succeeded() {
     env.run(["apply", "--allow-class", "executable"]).assert_exit(0);
     assert_eq!(names(&env), ["a.txt", "code.rs", "docs"]);
 }
+
+/// Whoever copies the command that is proposed gets what was asked for, and no more.
+#[test]
+fn what_is_proposed_is_about_what_was_selected() {
+    let env = env();
+    env.file("f", (1..=30).map(|n| format!("{n}\n")).collect::<String>());
+    stage(
+        &env,
+        "for f in 'a b' other; do echo x > \"$f\"; chmod +x \"$f\"; done; chmod +x f; \
+         sed -i 's/^2$/two/; s/^28$/last/' f",
+    );
+    let said = |args: &[&str]| env.run(args).assert_exit(3).stderr_text().into_owned();
+    let by_path = said(&["apply", "a b", "--allow-class=ci"]);
+    let proposed = " 'a b' --allow-class ci --allow-class executable\n";
+    assert!(by_path.contains(proposed), "{by_path}");
+    assert!(by_path.contains(" 'a b' --allow-class ci --rest\n"), "{by_path}");
+    let by_hunk = said(&["apply", "--hunk", "f:1"]);
+    assert!(by_hunk.contains(" --hunk f:1 --allow-class executable\n"), "{by_hunk}");
+    assert!(by_hunk.contains(" --hunk f:1 --rest\n"), "{by_hunk}");
+}

@@ -23,6 +23,7 @@ const SHOWN: usize = 50;
 pub(super) fn finish(
     out: &mut dyn Write,
     args: &ApplyArgs,
+    again: &str,
     record: &Record,
     outcome: &Outcome,
     notes: &Notes,
@@ -35,7 +36,7 @@ pub(super) fn finish(
             return if args.json {
                 Ok(Exit::Undecided)
             } else {
-                Err(refusal(record, report, missing))
+                Err(refusal(again, record, report, args, missing))
             };
         }
         Outcome::Nothing { applied_before: 0, discarded_before } if *discarded_before > 0 => {
@@ -105,7 +106,13 @@ fn counts(summary: Summary) -> String {
     if each.is_empty() { "nothing new".to_owned() } else { each.join(", ") }
 }
 
-fn refusal(record: &Record, report: &Applied, missing: &BTreeSet<Class>) -> Failure {
+fn refusal(
+    again: &str,
+    record: &Record,
+    report: &Applied,
+    args: &ApplyArgs,
+    missing: &BTreeSet<Class>,
+) -> Failure {
     let me = program();
     let run = record.run.short();
     let mut text = format!("nothing of run {run} was applied:");
@@ -121,16 +128,18 @@ fn refusal(record: &Record, report: &Applied, missing: &BTreeSet<Class>) -> Fail
     if !missing.is_empty() {
         let flags: Vec<_> =
             missing.iter().map(|class| format!(" --allow-class {}", class.name())).collect();
-        failure = failure.hint(format!("to allow it: {me} apply {run}{}", flags.concat()));
+        failure = failure.hint(format!("to allow it: {again}{}", flags.concat()));
     }
-    if has(Why::Conflict) {
-        failure = failure.hint(format!("to merge with the host: {me} apply {run} --merge"));
+    if has(Why::Conflict) && !args.merge {
+        failure = failure.hint(format!("to merge with the host: {again} --merge"));
     }
     if has(Why::Budget) {
-        failure = failure.hint(format!("to allow it: {me} apply {run} --allow-budget"));
+        failure = failure.hint(format!("to allow it: {again} --allow-budget"));
     }
     if has(Why::Gate) || has(Why::Conflict) {
-        failure = failure.hint(format!("to leave these: {me} apply {run} --rest"));
+        if !args.rest {
+            failure = failure.hint(format!("to leave these: {again} --rest"));
+        }
         failure = failure.hint(format!("to throw one away: {me} discard {run} PATH"));
     }
     failure
