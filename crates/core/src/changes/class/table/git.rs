@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Row] = &[
         .because("CRITICAL: decides which filters and drivers git runs"),
     Row::new(GitInternals, "{.git,git~1}/", &[".git", ".git/HEAD", ".g\u{200c}it/index", ".git./objects/aa", "a/b/.git", ".git\\x", ".Git::$INDEX_ALLOCATION/x"])
         .because("is git's own directory, or says where it is")
-        .but_not(&[".gitignore", "git", ".gitx/config", "src/git/hooks.rs", "git~10"]),
+        .but_not(&[".gitignore", "git", ".gitx/conf", "src/git/hooks.rs", "git~10"]),
     Row::new(GitInternals, "*.git/", &["fixtures/repo.git/config", "x.git"])
         .because("is a repository without a tree: git obeys its config once somebody is in it")
         .but_not(&["x.gitlab", "a.git.md"]),
@@ -25,6 +25,9 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(GitInternals, "{.hg,.svn,.jj,.sl,.bzr}/", &[".hg/hgrc", ".jj/repo/config.toml", "a/.svn"])
         .because("is the directory of another version control, which runs programs that it names")
         .but_not(&[".hgignore", ".jjx"]),
+    Row::new(GitInternals, "{config,config.worktree,commondir,info/attributes}", &["gitstore/config", "store/modules/lib/config", "store/worktrees/w/commondir", "store/info/attributes"])
+        .because("has a name that git obeys in a directory of its own, whatever that is called, and may name programs")
+        .but_not(&["config.json", "src/config.rs", "config/app.yaml", "attributes"]),
     Row::new(GitAttributes, ".gitattributes", &[".gitattributes", "a/.GitAttributes"])
         .because("decides which filters and drivers git runs")
         .but_not(&["gitattributes", ".gitattributes.md"]),
