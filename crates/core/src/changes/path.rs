@@ -26,6 +26,8 @@ pub struct BadPath {
 
 /// Longer than any path that a program can reach by one call, and short enough to be held in memory.
 const LONGEST: usize = 64 * 1024;
+/// How much of a path is told that is none: it ends up in the audit log, and a program chose it.
+const LONGEST_TOLD: usize = 1024;
 /// The longest name that Linux has.
 const LONGEST_NAME: usize = 255;
 
@@ -34,7 +36,11 @@ impl ChangePath {
         let path = path.into();
         match fault(path.as_bytes()) {
             None => Ok(Self(path)),
-            Some(why) => Err(BadPath { path: path.into_vec(), why }),
+            Some(why) => {
+                let mut path = path.into_vec();
+                path.truncate(LONGEST_TOLD);
+                Err(BadPath { path, why })
+            }
         }
     }
 
@@ -176,5 +182,11 @@ mod tests {
         assert_eq!(parent, Some(path("a/b")));
         assert_eq!(parent.unwrap().join(name).unwrap(), whole);
         assert_eq!(path("a").split(), (None, OsStr::new("a")));
+    }
+
+    #[test]
+    fn of_a_path_that_is_too_long_not_all_is_told() {
+        let error = ChangePath::new("d/".repeat(1 << 20)).unwrap_err().to_string();
+        assert!(error.ends_with("too long") && error.len() < 2 * LONGEST_TOLD, "{error}");
     }
 }
