@@ -114,3 +114,25 @@ fn what_undo_would_put_back_is_what_was_taken_or_nothing_is_put_back() {
         assert_eq!(text(&env, name), format!("{name} as it was"));
     }
 }
+
+#[test]
+fn a_pipe_in_place_of_a_file_of_the_set_is_not_waited_for() {
+    let env = env();
+    stage(&env, "echo a > a");
+    let dir = run_dir(&env);
+    let object = dir.join("objects").join(blake3::hash(b"a\n").to_hex().as_str());
+    for path in [object, dir.join("manifest")] {
+        let whole = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        refused(&env, "not a regular file");
+        env.run(["diff"]).assert_exit(1).assert_stderr_has("not a regular file");
+        if path.ends_with("manifest") {
+            env.run(["audit", "verify"]).assert_exit(1).assert_stderr_has("manifest is not what");
+        }
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, whole).unwrap();
+    }
+    env.run(["apply"]).assert_exit(0);
+}

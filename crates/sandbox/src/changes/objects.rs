@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::changes::ContentHash;
+use rustix::fs::{Mode, OFlags};
 
 /// The directory of a set's objects.
 #[derive(Debug, Clone)]
@@ -31,7 +32,7 @@ impl Objects {
     /// owner can write to the directory, so it stays what it was compared to.
     pub fn open(&self, hash: ContentHash) -> io::Result<File> {
         let path = self.path(hash);
-        let mut file = File::open(&path)?;
+        let mut file = open_file(&path)?;
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(&mut file)?;
         if ContentHash::from(hasher.finalize()) != hash {
@@ -45,11 +46,21 @@ impl Objects {
     /// The bytes of an object that is expected to be `size` bytes long. The caller bounds `size`.
     pub fn read(&self, hash: ContentHash, size: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        File::open(self.path(hash))?.take(size.saturating_add(1)).read_to_end(&mut bytes)?;
+        open_file(&self.path(hash))?.take(size.saturating_add(1)).read_to_end(&mut bytes)?;
         if ContentHash::of(&bytes) != hash {
             let message = format!("{} is not what was sealed", self.path(hash).display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Ok(bytes)
     }
+}
+
+/// A regular file for reading. Anything else that was put in its place is refused, and not waited for.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags | OFlags::NOCTTY, Mode::empty())?);
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file"))
 }

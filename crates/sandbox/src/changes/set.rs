@@ -8,6 +8,7 @@ use cofferdam_core::changes::ContentHash;
 use cofferdam_core::changes::manifest::{Header, ManifestError, ManifestReader};
 
 use super::Objects;
+use super::objects::open_file;
 
 pub(super) const MANIFEST: &str = "manifest";
 pub(super) const OBJECTS: &str = "objects";
@@ -41,7 +42,7 @@ impl ChangeSet {
             let path = path.clone();
             move |source| SetError::Io { action, path, source }
         };
-        let mut manifest = File::open(&path).map_err(io("open"))?;
+        let mut manifest = open_file(&path).map_err(io("open"))?;
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(&mut manifest).map_err(io("read"))?;
         let hash = ContentHash::from(hasher.finalize());

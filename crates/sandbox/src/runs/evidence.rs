@@ -1,11 +1,12 @@
 //! Hashes of what a run leaves on disk, made when it is closed and compared when the log is verified.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use cofferdam_core::event::Evidence;
 use serde_json::Value;
+
+use crate::changes::objects::open_file;
 
 /// The evidence for a run whose record has this value and whose files are in `dir`.
 pub(crate) fn gather(record: &Value, dir: &Path) -> io::Result<Evidence> {
@@ -48,7 +49,7 @@ fn of_record(record: &Value) -> String {
 }
 
 fn of_file(path: &Path) -> io::Result<Option<String>> {
-    let mut file = match File::open(path) {
+    let mut file = match open_file(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
