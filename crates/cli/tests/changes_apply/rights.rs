@@ -93,3 +93,28 @@ fn a_mode_does_not_reach_other_names_of_a_file() {
     assert_eq!(mode(&env, "f"), 0o600);
     assert_eq!(fs::metadata(&outside).unwrap().permissions().mode() & 0o777, 0o644);
 }
+
+#[test]
+fn a_file_that_is_replaced_keeps_the_attributes_that_the_host_gave_it() {
+    both(|env| {
+        let path = env.file("f", "old");
+        let python = |script: &str| {
+            let script = format!("import os, sys; {script}");
+            let mut python = Command::new("python3");
+            let output = python.args(["-c", &script]).arg(&path).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        python("os.setxattr(sys.argv[1], 'user.own', b'of the host')");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o440)).unwrap();
+        let read = || (python("print(os.getxattr(sys.argv[1], 'user.own'))"), mode(env, "f"));
+        let own = ("b'of the host'\n".to_owned(), 0o440);
+        stage(env, "chmod 640 f; echo new > f; chmod 440 f");
+        env.run(["apply"]).assert_exit(0);
+        assert_eq!(text(env, "f"), "new\n");
+        assert_eq!(read(), own);
+        env.run(["undo"]).assert_exit(0);
+        assert_eq!(text(env, "f"), "old");
+        assert_eq!(read(), own);
+    });
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use cofferdam_core::changes::manifest::Moment;
 use cofferdam_core::changes::{ChangePath, Content, ContentHash, Entry, FileNode, Node};
 
-use super::attributes::DirectoryRecord;
+use super::attributes::{DirectoryRecord, set_mode, set_xattrs, xattrs};
 use super::combine::{self, Made};
 use super::faults::{Faults, Point};
 use super::journal::JournalWriter;
@@ -215,7 +215,13 @@ impl Planner<'_> {
         let owner = old.map_or(heritage.owner, |seen| seen.owner);
         let slot = self.stage.slot();
         let staged = match &node {
-            Node::File(file) => self.put_file(slot, entry, file, bytes, owner)?,
+            Node::File(file) => {
+                let staged = self.put_file(slot, entry, file, bytes, owner)?;
+                if file.link.is_none() && old.is_some_and(|old| old.kind == Kind::File) {
+                    self.keep_xattrs(slot, entry).map_err(failed(entry))?;
+                }
+                staged
+            }
             Node::Directory { mode } => {
                 let mode = mode.bits() | heritage.group_bit;
                 self.stage.directory(slot, mode, owner).map_err(failed(entry))?
@@ -237,6 +243,26 @@ impl Planner<'_> {
             }
         };
         self.step(index, entry, act)
+    }
+
+    /// A file that is replaced keeps the host's own attributes, its access list above all: without it, its
+    /// mode would mean something else.
+    fn keep_xattrs(&self, slot: u64, entry: &Entry) -> std::io::Result<()> {
+        let place = self.workspace.place(&entry.path).map_err(std::io::Error::other)?;
+        let kept = match xattrs(&place.hold()?) {
+            // Who may not read the file may not read these either.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok(()),
+            kept => kept?,
+        };
+        if kept.is_empty() {
+            return Ok(());
+        }
+        let name = slot.to_string();
+        let staged = Place { dir: self.stage.slots().try_clone()?, name: name.as_ref() };
+        let (held, mode) = (staged.hold()?, staged.look()?.map_or(0o600, |staged| staged.mode));
+        set_mode(&held, 0o600)?;
+        set_xattrs(&held, &kept)?;
+        set_mode(&held, mode)
     }
 
     fn put_file(
