@@ -33,7 +33,7 @@ mod git;
 mod history;
 mod inspection;
 mod ledger;
-mod objects;
+pub(crate) mod objects;
 mod ranges;
 pub mod recover;
 pub mod resume;
