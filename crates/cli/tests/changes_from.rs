@@ -171,3 +171,25 @@ fn only_what_is_undecided_is_gone_on_with() {
         assert!(!env.workspace().join("thrown").exists());
     });
 }
+
+#[test]
+fn after_everything_was_discarded_there_is_nothing_to_go_on_from() {
+    native::as_root_and_as_user(BINARY, |env| {
+        native::run(env, &[], "mkdir d; echo 1 > d/f; echo 2 > g").assert_exit(0);
+        env.run(["discard"]).assert_exit(0);
+        native::run(env, &["--from", "last"], "ls").assert_exit(0).assert_stdout("");
+        assert_eq!(env.manifest("last").entries.len(), 0);
+    });
+}
+
+#[test]
+fn a_directory_that_was_applied_and_is_gone_is_made_again() {
+    native::as_root_and_as_user(BINARY, |env| {
+        native::run(env, &[], "mkdir d; echo 1 > d/f; echo 2 > d/g").assert_exit(0);
+        env.run(["apply", "last", "d/f"]).assert_exit(0);
+        fs::remove_dir_all(env.workspace().join("d")).unwrap();
+        native::run(env, &["--from", "last"], "cat d/g; ls d")
+            .assert_exit(0)
+            .assert_stdout("2\ng\n");
+    });
+}

@@ -158,7 +158,17 @@ fn build(
     let mut manifest = ManifestWriter::begin(file, set.header()).map_err(written)?;
     for (index, entry) in (0..).zip(set.entries()?) {
         let entry = entry.map_err(ResumeError::Manifest)?;
-        let Some(entry) = undecided(entry, ledger.state(index)) else { continue };
+        let state = match ledger.state(index) {
+            // A directory that the host has lost since is made again, for what is pending in it.
+            EntryState::Applied
+                if matches!(entry.after, Some(Node::Directory { .. }))
+                    && !builder.is_on_host(&entry.path)? =>
+            {
+                EntryState::Pending
+            }
+            state => state,
+        };
+        let Some(entry) = undecided(entry, state) else { continue };
         manifest.push(&entry).map_err(ResumeError::io("write", &path))?;
         if let Some(Node::File(FileNode { content: Content::Kept(hash), .. })) = &entry.before {
             keep(&objects, *hash, &mut deposit)?;

@@ -87,6 +87,11 @@ impl Builder {
         })
     }
 
+    pub(super) fn is_on_host(&self, path: &ChangePath) -> Result<bool, ResumeError> {
+        let found = self.on_host(path).map_err(ResumeError::io("look at", path.as_path()))?;
+        Ok(found.is_some())
+    }
+
     pub(super) fn finish(mut self) -> Result<(), ResumeError> {
         self.fade(None)?;
         for (path, mode) in std::mem::take(&mut self.closed).iter().rev() {
