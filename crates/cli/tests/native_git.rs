@@ -149,9 +149,10 @@ fn a_git_file_shows_no_directory_that_does_not_agree() {
 fn asking_git_leaves_no_change() {
     native::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env, "repo");
-        let tracked = std::fs::read(repo.join("tracked")).unwrap();
-        // As after a checkout: the index remembers another time.
-        std::fs::write(repo.join("tracked"), tracked).unwrap();
+        // The index remembers another time, which git would write down when it is asked.
+        let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        let tracked = std::fs::File::options().write(true).open(repo.join("tracked")).unwrap();
+        tracked.set_modified(then).unwrap();
         let script = "git status --short; git diff; git log -1 --format=%s";
         let done = native::run(env, &["--workspace", repo.to_str().unwrap()], script);
         done.assert_exit(0).assert_stdout("first\n");
