@@ -132,7 +132,7 @@ fn applying(place: &Place, dirs: usize) -> Result<Vec<Case>> {
 pub(crate) fn million(place: &Place) -> Result<String> {
     let program = binary()?;
     let make = "i = 0\nimport os\nfor d in range(1000):\n    os.mkdir(f'd{d}')\n    \
-                for f in range(1000):\n        os.close(os.open(f'd{d}/f{f}', os.O_CREAT | os.O_WRONLY))\n";
+                for f in range(1000):\n        os.close(os.open(f'd{d}/f{f}', os.O_CREAT | os.O_WRONLY, 0o644))\n";
     let run = in_dir(
         with(place, &program, &[]),
         &place.workspace(),
