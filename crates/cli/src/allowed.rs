@@ -6,11 +6,10 @@ use std::path::Path;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use cofferdam_core::changes::{Allowances, ChangePath, Class};
-use cofferdam_core::inert::Inert;
-use cofferdam_core::paths::clean_absolute;
 
 use crate::context::quoted;
 use crate::failure::Failure;
+use crate::sealed::typed_path;
 
 #[derive(Debug, Args)]
 pub(crate) struct Allowed {
@@ -40,23 +39,15 @@ impl Allowed {
 
     /// The flags as values. Paths are seen from `cwd`, or from the workspace where that is elsewhere.
     pub(crate) fn allowances(&self, workspace: &Path, cwd: &Path) -> Result<Allowances, Failure> {
-        let from = if cwd.starts_with(workspace) { cwd } else { workspace };
         let paths: Result<_, _> =
-            self.allow_paths.iter().map(|word| below(word, workspace, from)).collect();
+            self.allow_paths.iter().map(|word| below(word, workspace, cwd)).collect();
         Ok(Allowances { classes: self.allow_classes.clone(), paths: paths? })
     }
 }
 
-fn below(word: &OsStr, workspace: &Path, from: &Path) -> Result<ChangePath, Failure> {
-    let outside = || {
-        let (word, workspace) = (Inert::os(word), Inert::path(workspace));
-        Failure::usage(format!("{word} is not in the workspace {workspace}"))
-    };
-    let clean = clean_absolute(&from.join(word)).ok_or_else(outside)?;
-    let below = clean.strip_prefix(workspace).map_err(|_| outside())?;
-    if below.as_os_str().is_empty() {
-        return Err(Failure::usage("--allow-path cannot be the whole workspace")
-            .hint("allow the classes that are meant with --allow-class"));
-    }
-    ChangePath::new(below).map_err(|error| Failure::usage(error.to_string()))
+fn below(word: &OsStr, workspace: &Path, cwd: &Path) -> Result<ChangePath, Failure> {
+    typed_path(word, workspace, cwd)?.ok_or_else(|| {
+        Failure::usage("--allow-path cannot be the whole workspace")
+            .hint("allow the classes that are meant with --allow-class")
+    })
 }

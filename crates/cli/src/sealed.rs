@@ -113,19 +113,29 @@ struct Named {
 
 impl Named {
     fn new(word: &OsString, workspace: &Path, cwd: &Path) -> Result<Self, Failure> {
-        // From elsewhere, paths start where the workspace does.
-        let from = if cwd.starts_with(workspace) { cwd } else { workspace };
-        let outside = || {
-            let (word, workspace) = (Inert::os(word), Inert::path(workspace));
-            Failure::usage(format!("{word} is not in the workspace {workspace}"))
-        };
-        let clean = clean_absolute(&from.join(word)).ok_or_else(outside)?;
-        let below = clean.strip_prefix(workspace).map_err(|_| outside())?;
-        let whole = below.as_os_str().is_empty();
-        let path = (!whole).then(|| ChangePath::new(below)).transpose();
-        let path = path.map_err(|error| Failure::usage(error.to_string()))?;
+        let path = typed_path(word, workspace, cwd)?;
         Ok(Self { as_typed: word.clone(), path, matched: false })
     }
+}
+
+/// What a word on the command line names in the workspace; `None` is the whole of it.
+pub(crate) fn typed_path(
+    word: &OsStr,
+    workspace: &Path,
+    cwd: &Path,
+) -> Result<Option<ChangePath>, Failure> {
+    // From elsewhere, paths start where the workspace does.
+    let from = if cwd.starts_with(workspace) { cwd } else { workspace };
+    let outside = || {
+        let (word, workspace) = (Inert::os(word), Inert::path(workspace));
+        Failure::usage(format!("{word} is not in the workspace {workspace}"))
+    };
+    let clean = clean_absolute(&from.join(word)).ok_or_else(outside)?;
+    let below = clean.strip_prefix(workspace).map_err(|_| outside())?;
+    if below.as_os_str().is_empty() {
+        return Ok(None);
+    }
+    ChangePath::new(below).map(Some).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// A path below the workspace that was typed.
@@ -134,7 +144,7 @@ pub(crate) fn path_below(
     workspace: &Path,
     cwd: &Path,
 ) -> Result<ChangePath, Failure> {
-    let path = Named::new(word, workspace, cwd)?.path;
+    let path = typed_path(word, workspace, cwd)?;
     path.ok_or_else(|| Failure::usage(format!("{} is the whole workspace", Inert::os(word))))
 }
 

@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 
 use cofferdam_core::plan::WORKSPACE;
-use cofferdam_core::repository::{Repository, RepositoryOf};
+use cofferdam_core::repository::{Repository, RepositoryOf, with_worktree};
 use cofferdam_core::spec::Mode;
 
 use crate::identity::Identity;
@@ -35,7 +35,7 @@ pub(crate) fn settle(repository: &Repository, upper: &Path) -> io::Result<()> {
     let source = repository.source.real.join(CONFIG);
     let meta = fs::symlink_metadata(&source)?;
     let path = upper.join(CONFIG);
-    fs::write(&path, for_inside(&fs::read(&source)?))?;
+    fs::write(&path, with_worktree(&fs::read(&source)?, WORKSPACE))?;
     chown(&path, Some(meta.uid()), Some(meta.gid()))?;
     fs::set_permissions(&path, meta.permissions())
 }
@@ -61,7 +61,7 @@ pub(crate) fn mount(
         return Ok(());
     }
     let settings = fs::read(path.real.join(CONFIG)).map_err(|e| SysError::on("read", CONFIG, e))?;
-    root.file(SETTINGS, &for_inside(&settings))?;
+    root.file(SETTINGS, &with_worktree(&settings, WORKSPACE))?;
     let settings = clone_mount(open_beneath(root, Path::new(SETTINGS))?, &SETTINGS, Depth::One)?;
     set_attributes(&settings, Attributes::READONLY, Depth::One, None)?;
     attach(settings, open_beneath(&mount, Path::new(CONFIG))?, &CONFIG)
@@ -80,36 +80,4 @@ pub(crate) fn protect(workspace: &OwnedFd, depth: Depth) -> Result<(), SysError>
     let mount = clone_mount(&place, &".git", depth)?;
     set_attributes(&mount, Attributes::READONLY, depth, None)?;
     attach(mount, place, &".git")
-}
-
-/// A submodule's settings with the workspace where it is inside. Everything else stays as it is.
-fn for_inside(config: &[u8]) -> Vec<u8> {
-    let mut inside = Vec::with_capacity(config.len() + WORKSPACE.len());
-    let mut in_core = false;
-    for line in config.split_inclusive(|byte| *byte == b'\n') {
-        let text = line.trim_ascii();
-        if text.first() == Some(&b'[') {
-            in_core = text.eq_ignore_ascii_case(b"[core]");
-        }
-        let key = text.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
-        if in_core && key.eq_ignore_ascii_case(b"worktree") {
-            inside.extend_from_slice(format!("\tworktree = {WORKSPACE}\n").as_bytes());
-        } else {
-            inside.extend_from_slice(line);
-        }
-    }
-    inside
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_place_of_the_workspace_is_another() {
-        let config = b"[core]\n\tbare = false\n\tworktree = ../../../lib\n[x]\n\tworktree = y\n";
-        let inside = b"[core]\n\tbare = false\n\tworktree = /workspace\n[x]\n\tworktree = y\n";
-        assert_eq!(for_inside(config), inside);
-        assert_eq!(for_inside(b"[core]\n\tbare = true"), b"[core]\n\tbare = true");
-    }
 }

@@ -54,10 +54,15 @@ pub enum WorkspaceError {
     Io { path: ChangePath, source: io::Error },
 }
 
-const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
+/// Nothing outside, no link, nothing that is mounted below: how every path of the host is looked up.
+pub(super) const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);
+/// How something of which nothing is known yet is opened to be read: no link followed, no pipe waited for.
+pub(super) const READ_FILE: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+pub(super) const READ_DIRECTORY: OFlags = READ_FILE.union(OFlags::DIRECTORY);
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// What one call takes, with room to spare.
 const LONGEST_CALL: usize = 4000;

@@ -32,6 +32,8 @@ use quarantine::Quarantine;
 pub struct History {
     quarantine: Quarantine,
     host: Git,
+    /// All that the host has, the way git reads a list of revisions to leave out.
+    known: Vec<u8>,
     /// Hashes that the program's references name and the host's do not.
     tips: BTreeMap<String, String>,
     /// Where the program's HEAD was in the end.
@@ -154,7 +156,8 @@ impl History {
             }
         }
         let head = head(&references, &host);
-        let mut history = Self { quarantine, host, tips: BTreeMap::new(), head };
+        let known = known(&host)?;
+        let mut history = Self { quarantine, host, known, tips: BTreeMap::new(), head };
         history.keep_new(references)?;
         Ok(history)
     }
@@ -225,7 +228,7 @@ impl History {
             return Err(HistoryError::Exists(branch.to_owned()));
         }
         let count = self.new_commits(&tip, None)?.len();
-        let known = self.quarantine.list(&self.known(&tip)?)?;
+        let known = self.leading_to(&tip)?;
         let pack = self.quarantine.file("outgoing.pack")?;
         let wanted =
             ["pack-objects", "--quiet", "--revs", "--thin", "--stdout", "--delta-base-offset"];
@@ -239,19 +242,11 @@ impl History {
         Ok(Imported { branch: branch.to_owned(), commit: tip, commits: count })
     }
 
-    /// A tip, and all that the host has, the way git reads a list of revisions.
-    fn known(&self, tip: &str) -> Result<Vec<u8>, HistoryError> {
+    /// A list for git: what leads to `tip` and the host does not have.
+    fn leading_to(&self, tip: &str) -> Result<File, HistoryError> {
         let mut list = format!("{tip}\n").into_bytes();
-        let refs = self.host.ask(["for-each-ref", "--format=%(objectname)"])?;
-        // A repository without a commit has no HEAD to speak of.
-        let head = self.host.ask(["rev-parse", "--verify", "--quiet", "HEAD"]).unwrap_or_default();
-        let ids = refs.split(|b| *b == b'\n').chain(head.split(|b| *b == b'\n'));
-        for id in ids.filter(|id| !id.is_empty()) {
-            list.push(b'^');
-            list.extend_from_slice(id);
-            list.push(b'\n');
-        }
-        Ok(list)
+        list.extend_from_slice(&self.known);
+        self.quarantine.list(&list)
     }
 
     fn new_commits(&self, tip: &str, most: Option<usize>) -> Result<Vec<Commit>, HistoryError> {
@@ -263,7 +258,7 @@ impl History {
         ];
         args.extend(most.map(|most| format!("--max-count={most}")));
         args.push("--stdin".to_owned());
-        let text = self.quarantine.git.tell(args, self.quarantine.list(&self.known(tip)?)?)?;
+        let text = self.quarantine.git.tell(args, self.leading_to(tip)?)?;
         let fields: Vec<String> = text
             .split(|byte| *byte == 0)
             .map(|field| String::from_utf8_lossy(field).into_owned())
@@ -277,6 +272,20 @@ impl History {
         };
         Ok(fields.chunks_exact(5).map(commit).collect())
     }
+}
+
+fn known(host: &Git) -> Result<Vec<u8>, GitError> {
+    let refs = host.ask(["for-each-ref", "--format=%(objectname)"])?;
+    // A repository without a commit has no HEAD to speak of.
+    let head = host.ask(["rev-parse", "--verify", "--quiet", "HEAD"]).unwrap_or_default();
+    let ids = refs.split(|b| *b == b'\n').chain(head.split(|b| *b == b'\n'));
+    let mut list = Vec::new();
+    for id in ids.filter(|id| !id.is_empty()) {
+        list.push(b'^');
+        list.extend_from_slice(id);
+        list.push(b'\n');
+    }
+    Ok(list)
 }
 
 /// The name in its repository, and the content, of a file that the program wrote to a repository.

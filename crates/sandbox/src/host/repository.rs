@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use cofferdam_core::mount::HostPath;
 use cofferdam_core::plan::WORKSPACE;
-use cofferdam_core::repository::{Repository, RepositoryOf};
+use cofferdam_core::repository::{Repository, RepositoryOf, worktree};
 
 use super::look_up;
 
@@ -47,8 +47,10 @@ pub(crate) fn repository(workspace: &HostPath) -> Result<Option<Repository>, Not
         }
         (source, seen_from_inside(&named.join(common)), RepositoryOf::Worktree)
     } else {
-        let back = worktree_of(&dir.join("config"))?.ok_or_else(unproven)?;
-        if real(&dir.join(&back))? != *workspace.real {
+        let config = dir.join("config");
+        let config = fs::read(&config).map_err(|source| NotShown::Io { path: config, source })?;
+        let back = worktree(&config).ok_or_else(unproven)?;
+        if real(&dir.join(to_path(back)))? != *workspace.real {
             return Err(unproven());
         }
         (dir.clone(), seen_from_inside(&named), RepositoryOf::Submodule)
@@ -101,32 +103,6 @@ fn to_path(text: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(text))
 }
 
-/// `core.worktree`, as git writes it for a submodule.
-fn worktree_of(config: &Path) -> Result<Option<PathBuf>, NotShown> {
-    let text =
-        fs::read(config).map_err(|source| NotShown::Io { path: config.to_owned(), source })?;
-    let mut in_core = false;
-    for line in text.split(|byte| *byte == b'\n') {
-        let line = line.trim_ascii();
-        if line.first() == Some(&b'[') {
-            in_core = line.eq_ignore_ascii_case(b"[core]");
-        } else if in_core
-            && let Some((key, value)) = pair(line)
-            && key.eq_ignore_ascii_case(b"worktree")
-        {
-            return Ok(Some(to_path(value)));
-        }
-    }
-    Ok(None)
-}
-
-fn pair(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let equals = line.iter().position(|byte| *byte == b'=')?;
-    let value = line[equals + 1..].trim_ascii();
-    let value = value.strip_prefix(b"\"").and_then(|v| v.strip_suffix(b"\"")).unwrap_or(value);
-    Some((line[..equals].trim_ascii(), value))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,7 +136,7 @@ mod tests {
         }
     }
 
-    fn worktree(place: &Place, back: &str) {
+    fn linked(place: &Place, back: &str) {
         let top = place.top.display();
         place.repository_at("repo/.git");
         place.write("wt/.git", &format!("gitdir: {top}/repo/.git/worktrees/wt\n"));
@@ -171,7 +147,7 @@ mod tests {
     #[test]
     fn a_linked_worktree_is_believed_when_both_sides_say_so() {
         let place = place();
-        worktree(&place, "wt");
+        linked(&place, "wt");
         let found = place.found("wt").unwrap().unwrap();
         assert_eq!(found.source.real.0, place.top.join("repo/.git"));
         assert_eq!(found.target.0, place.top.join("repo/.git"));
@@ -181,7 +157,7 @@ mod tests {
     #[test]
     fn a_file_that_names_a_repository_of_others_is_not_believed() {
         let place = place();
-        worktree(&place, "other");
+        linked(&place, "other");
         place.write("other/.git", "x");
         assert!(matches!(place.found("wt"), Err(NotShown::Unproven { .. })));
         // Nor one that names something else altogether.

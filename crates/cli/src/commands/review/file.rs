@@ -119,6 +119,30 @@ impl File {
 }
 
 #[cfg(test)]
+impl File {
+    /// A change that nothing is said about.
+    pub(super) fn fixture(name: &str, change: &'static str) -> Self {
+        let path = ChangePath::new(name).unwrap();
+        Self {
+            name: path.to_string(),
+            paths: vec![path],
+            change,
+            judgement: Judgement {
+                verdict: Verdict::Review,
+                classes: Vec::new(),
+                reasons: Vec::new(),
+                blocks: Vec::new(),
+                missing: Vec::new(),
+            },
+            conflict: None,
+            diff: None,
+            hunks: 0,
+            choice: Choice::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

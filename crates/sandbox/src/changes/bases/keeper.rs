@@ -18,10 +18,11 @@ use cofferdam_core::changes::{ChangePath, Content, ContentHash, FileNode, Node};
 use cofferdam_core::paths::Arg;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat, statat,
+    AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, openat2, readlinkat, statat,
 };
 
 use super::{BASES, Base};
+use crate::changes::beneath::{READ_DIRECTORY, READ_FILE, RESOLVE};
 use crate::changes::capture::{LARGEST_KEPT, bytes_of, changed_at, size_of};
 use crate::changes::deposit::Deposit;
 use crate::clock;
@@ -61,8 +62,8 @@ impl BaseKeeper {
         let end = Arc::new(End::default());
         let looking = Looking {
             end: Arc::clone(&end),
-            upper: openat(CWD, upper, DIRECTORY, Mode::empty())?,
-            host: openat(CWD, workspace, DIRECTORY, Mode::empty())?,
+            upper: openat(CWD, upper, READ_DIRECTORY, Mode::empty())?,
+            host: openat(CWD, workspace, READ_DIRECTORY, Mode::empty())?,
             base,
             index: None,
             index_at: dir.join(BASES),
@@ -122,18 +123,6 @@ struct Looking {
     room: u64,
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::CLOEXEC);
-const FILE: OFlags =
-    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
-const BENEATH: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_SYMLINKS)
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_XDEV);
-
 impl Looking {
     fn run(mut self) {
         let mut pause = PAUSE / 2;
@@ -158,7 +147,7 @@ impl Looking {
     /// while, so no link is followed and no error matters.
     fn look_into(&mut self, path: Vec<u8>, waiting: &mut Vec<Vec<u8>>) {
         let at = if path.is_empty() { b"." } else { &path[..] };
-        let dir = openat2(&self.upper, at, DIRECTORY, Mode::empty(), BENEATH);
+        let dir = openat2(&self.upper, at, READ_DIRECTORY, Mode::empty(), RESOLVE);
         let Ok((dir, stat)) = dir.and_then(|dir| fstat(&dir).map(|stat| (dir, stat))) else {
             self.directories.remove(&path);
             return;
@@ -193,7 +182,7 @@ impl Looking {
         self.seen.insert(path.clone());
         if is_dir {
             // What lies in a directory that the host does not have has no base.
-            if openat2(&self.host, &path[..], DIRECTORY, Mode::empty(), BENEATH).is_ok() {
+            if openat2(&self.host, &path[..], READ_DIRECTORY, Mode::empty(), RESOLVE).is_ok() {
                 self.directories.insert(path.clone(), None);
                 waiting.push(path);
             }
@@ -214,14 +203,14 @@ impl Looking {
     fn host_base(&mut self, path: &[u8]) -> io::Result<Option<Base>> {
         let Ok(path) = ChangePath::new(OsStr::from_bytes(path)) else { return Ok(None) };
         let look = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let found = openat2(&self.host, path.as_path(), look, Mode::empty(), BENEATH)?;
+        let found = openat2(&self.host, path.as_path(), look, Mode::empty(), RESOLVE)?;
         let stat = fstat(&found)?;
         if changed_at(&stat) > self.base {
             return Ok(None);
         }
         let node = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile if size_of(&stat) <= LARGEST_KEPT.min(self.room) => {
-                let file = openat2(&self.host, path.as_path(), FILE, Mode::empty(), BENEATH)?;
+                let file = openat2(&self.host, path.as_path(), READ_FILE, Mode::empty(), RESOLVE)?;
                 let mut file = File::from(file);
                 let stat = fstat(&file)?;
                 let bytes = bytes_of(&mut file, &stat)?;

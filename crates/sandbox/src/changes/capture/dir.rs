@@ -6,11 +6,11 @@ use std::path::Path;
 
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, chmodat, fchmod, fstat, openat, openat2,
-    statat,
+    AtFlags, FileType, Mode, OFlags, Stat, chmodat, fchmod, fstat, openat, openat2, statat,
 };
 use rustix::io::Errno;
 
+use crate::changes::beneath::{READ_DIRECTORY, READ_FILE, RESOLVE};
 use crate::tree::Names;
 
 /// Whose tree it is: that decides what may be done to get a look at it.
@@ -31,17 +31,9 @@ pub(crate) struct Dir {
     id: (u64, u64),
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::CLOEXEC);
-const FILE: OFlags =
-    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
-
 impl Dir {
     pub(crate) fn open(path: &Path, side: Side) -> io::Result<Self> {
-        Self::opened(openat(rustix::fs::CWD, path, DIRECTORY, Mode::empty())?, side)
+        Self::opened(openat(rustix::fs::CWD, path, READ_DIRECTORY, Mode::empty())?, side)
     }
 
     fn opened(fd: OwnedFd, side: Side) -> io::Result<Self> {
@@ -74,12 +66,12 @@ impl Dir {
 
     /// The directory of that name.
     pub(crate) fn below(&self, name: &OsStr) -> io::Result<Self> {
-        Self::opened(self.open_at(name, DIRECTORY)?, self.side)
+        Self::opened(self.open_at(name, READ_DIRECTORY)?, self.side)
     }
 
     /// The file of that name, and what it is: a regular file, or it would not have been opened for good.
     pub(crate) fn file(&self, name: &OsStr) -> io::Result<(OwnedFd, Stat)> {
-        let fd = self.open_at(name, FILE)?;
+        let fd = self.open_at(name, READ_FILE)?;
         let stat = fstat(&fd)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(io::Error::other("it is no longer a file"));
@@ -90,11 +82,7 @@ impl Dir {
     fn open_at(&self, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
         let dir = self.fd()?;
         if self.side == Side::Host {
-            let resolve = ResolveFlags::BENEATH
-                | ResolveFlags::NO_SYMLINKS
-                | ResolveFlags::NO_MAGICLINKS
-                | ResolveFlags::NO_XDEV;
-            return Ok(openat2(dir, name, flags, Mode::empty(), resolve)?);
+            return Ok(openat2(dir, name, flags, Mode::empty(), RESOLVE)?);
         }
         match openat(dir, name, flags, Mode::empty()) {
             Err(Errno::ACCESS) => open_closed(dir, name, flags),
@@ -112,7 +100,7 @@ impl Dir {
         if self.fd.is_some() {
             return Ok(());
         }
-        let fd = openat(child.fd()?, "..", DIRECTORY, Mode::empty())?;
+        let fd = openat(child.fd()?, "..", READ_DIRECTORY, Mode::empty())?;
         let stat = fstat(&fd)?;
         if (stat.st_dev, stat.st_ino) != self.id {
             return Err(io::Error::other("it was moved meanwhile"));

@@ -9,13 +9,13 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, Uid, chmodat,
-    chownat, fchmod, fchown, futimens, mkdirat, mknodat, openat, openat2, readlinkat, statat,
-    symlinkat,
+    AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, chmodat, chownat,
+    fchmod, fchown, futimens, mkdirat, mknodat, openat, openat2, readlinkat, statat, symlinkat,
 };
 use rustix::io::Errno;
 
 use super::CopyError;
+use crate::changes::beneath::{READ_DIRECTORY, READ_FILE, RESOLVE};
 use crate::changes::duplicate::duplicate;
 use crate::tree::Names;
 
@@ -39,11 +39,6 @@ struct List {
 
 /// Few: more only wait for the same disk.
 const THREADS: usize = 4;
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::CLOEXEC);
 
 impl Work {
     pub(super) fn new(from: OwnedFd, to: OwnedFd) -> Self {
@@ -143,20 +138,15 @@ impl Work {
 }
 
 fn beneath(dir: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH
-        | ResolveFlags::NO_SYMLINKS
-        | ResolveFlags::NO_MAGICLINKS
-        | ResolveFlags::NO_XDEV;
-    openat2(dir, path, DIRECTORY, Mode::empty(), resolve)
+    openat2(dir, path, READ_DIRECTORY, Mode::empty(), RESOLVE)
 }
 
 fn copy_one(from: &OwnedFd, to: &OwnedFd, name: &OsStr, stat: &Stat) -> io::Result<()> {
     let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
-            let read = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let write = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let source = File::from(openat(from, name, read, Mode::empty())?);
+            let source = File::from(openat(from, name, READ_FILE, Mode::empty())?);
             let copy = File::from(openat(to, name, write, Mode::RUSR | Mode::WUSR)?);
             duplicate(&source, &copy)?;
             own(&copy, stat)?;

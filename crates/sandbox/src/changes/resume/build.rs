@@ -11,14 +11,14 @@ use std::path::Path;
 use cofferdam_core::changes::{ChangePath, Content, Entry, FileNode, Node, Special};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid, XattrFlags, chmodat,
-    chownat, fchmod, fchown, fsetxattr, linkat, mkdirat, mknodat, openat, openat2, statat,
-    symlinkat, unlinkat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, XattrFlags, chmodat, chownat, fchmod,
+    fchown, fsetxattr, linkat, mkdirat, mknodat, openat, openat2, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
 use super::ResumeError;
 use crate::changes::Objects;
+use crate::changes::beneath::RESOLVE;
 use crate::changes::capture::Marks;
 use crate::changes::duplicate::duplicate;
 use crate::tree::Names;
@@ -192,7 +192,7 @@ impl Builder {
             }
             gone.push(name.to_owned());
         }
-        let host = openat2(&self.host, path.as_path(), DIRECTORY, Mode::empty(), BENEATH)?;
+        let host = openat2(&self.host, path.as_path(), DIRECTORY, Mode::empty(), RESOLVE)?;
         let there = Names::of(host.as_fd())?;
         if there.iter().any(|name| gone.binary_search(&name.to_owned()).is_err()) {
             return Ok(());
@@ -207,7 +207,7 @@ impl Builder {
 
     fn on_host(&self, path: &ChangePath) -> std::io::Result<Option<Stat>> {
         let look = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match openat2(&self.host, path.as_path(), look, Mode::empty(), BENEATH) {
+        match openat2(&self.host, path.as_path(), look, Mode::empty(), RESOLVE) {
             Ok(found) => Ok(Some(rustix::fs::fstat(&found)?)),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Ok(None),
             Err(errno) => Err(errno.into()),
@@ -236,7 +236,7 @@ impl Builder {
             let dir = match openat(above, name, DIRECTORY, Mode::empty()) {
                 Err(Errno::NOENT) => {
                     let host: std::path::PathBuf = names[..=depth].iter().collect();
-                    let host = openat2(&self.host, &host, DIRECTORY, Mode::empty(), BENEATH)?;
+                    let host = openat2(&self.host, &host, DIRECTORY, Mode::empty(), RESOLVE)?;
                     let stat = rustix::fs::fstat(&host)?;
                     mkdirat(above, name, Mode::RWXU)?;
                     let dir = openat(above, name, DIRECTORY, Mode::empty())?;
@@ -267,11 +267,6 @@ impl<E: Into<std::io::Error>> From<E> for Fault {
         Self::Sys(error.into())
     }
 }
-
-const BENEATH: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_SYMLINKS)
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_XDEV);
 
 fn is_dir(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory

@@ -1,4 +1,4 @@
-use cofferdam_core::changes::{ChangePath, Class, Judgement};
+use cofferdam_core::changes::Class;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -6,39 +6,18 @@ use super::super::file::{Diff, DiffLine};
 use super::super::model::Key;
 use super::*;
 
-fn file(name: &str, change: &'static str) -> File {
-    let judgement = Judgement {
-        verdict: Verdict::Review,
-        classes: Vec::new(),
-        reasons: Vec::new(),
-        blocks: Vec::new(),
-        missing: Vec::new(),
-    };
-    let path = ChangePath::new(name).unwrap();
-    File {
-        name: path.to_string(),
-        paths: vec![path],
-        change,
-        judgement,
-        conflict: None,
-        diff: None,
-        hunks: 0,
-        choice: Choice::Nothing,
-    }
-}
-
 fn model() -> Model {
-    let mut ci = file(".github/workflows/ci.yml", "created");
+    let mut ci = File::fixture(".github/workflows/ci.yml", "created");
     ci.judgement.classes = vec![Class::Ci];
     ci.judgement.missing = vec![Class::Ci];
     ci.judgement.blocks = vec!["ci: is a workflow that GitHub runs".to_owned()];
-    let mut pipe = file("pipe", "created");
+    let mut pipe = File::fixture("pipe", "created");
     pipe.judgement.verdict = Verdict::Deny;
-    let mut host = file("src/main.rs", "modified");
+    let mut host = File::fixture("src/main.rs", "modified");
     host.conflict = Some("edited".to_owned());
     let mut model = Model::new(
         "run 4k2m9x7q: make test".to_owned(),
-        vec![ci, file("gone", "deleted"), host, pipe],
+        vec![ci, File::fixture("gone", "deleted"), host, pipe],
         Vec::new(),
     );
     let lines = [
@@ -222,7 +201,7 @@ fn keys_are_listed() {
 fn no_control_byte_reaches_a_cell() {
     let evil = "\x1b]52;c;eA==\x07\u{202e}\u{200b}\r\n\t";
     let mut model =
-        Model::new("t".to_owned(), vec![file(&format!("n{evil}"), "created")], Vec::new());
+        Model::new("t".to_owned(), vec![File::fixture(&format!("n{evil}"), "created")], Vec::new());
     let shown = screen(&mut model, 80, 24);
     assert!(shown.contains("n\\x1b]52;c;eA==\\x07\\u{202e}\\u{200b}\\r\\n\\t"), "{shown}");
     model.tell(vec![evil.to_owned()]);

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use cofferdam_core::changes::{Class, Judgement, Verdict};
+use cofferdam_core::changes::{Class, Verdict};
 
 use super::*;
 use crate::commands::diff::paint::Hue;
@@ -10,23 +10,7 @@ fn path(text: &str) -> ChangePath {
 }
 
 fn file(name: &str) -> File {
-    let judgement = Judgement {
-        verdict: Verdict::Review,
-        classes: Vec::new(),
-        reasons: Vec::new(),
-        blocks: Vec::new(),
-        missing: Vec::new(),
-    };
-    File {
-        paths: vec![path(name)],
-        name: name.to_owned(),
-        change: "modified",
-        judgement,
-        conflict: None,
-        diff: None,
-        hunks: 0,
-        choice: Choice::Nothing,
-    }
+    File::fixture(name, "modified")
 }
 
 fn with_class(name: &str) -> File {
