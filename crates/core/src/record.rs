@@ -40,6 +40,39 @@ pub struct Record {
     pub anchor: Option<Anchor>,
 }
 
+impl Record {
+    /// A run of which nothing is known yet but who began it, and what is to be run where.
+    pub fn begun(
+        run: RunId,
+        command: Vec<Arg>,
+        workspace: ExactPath,
+        actor: String,
+        owner: Owner,
+        started_at: Stamp,
+    ) -> Self {
+        Self {
+            version: RECORD_VERSION,
+            run,
+            command,
+            workspace,
+            actor,
+            backend: None,
+            outcome: None,
+            plan: None,
+            effective: serde_json::Map::new(),
+            receipt: Vec::new(),
+            usage: None,
+            output: Output::default(),
+            changes: None,
+            started_at,
+            finished_at: None,
+            cleanup: None,
+            owner,
+            anchor: None,
+        }
+    }
+}
+
 /// A process, named so that a recycled pid is not mistaken for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {

@@ -104,6 +104,10 @@ impl Finish {
 /// Who is told when the sandbox stands, and what happens in it.
 pub(crate) trait Observer: Watch {
     fn standing(&mut self, standing: Standing);
+
+    /// Nothing of the command runs any more, so that what it wrote stays as it is; the sandbox itself is
+    /// still to be taken down, which takes its time. Not told where that is not certain so early.
+    fn quiet(&mut self);
 }
 
 /// What each backend can do here, in the order in which `auto` tries them. Asked one by one: a probe

@@ -239,7 +239,8 @@ mod tests {
     fn begun(state: &StateDir, owner: Owner) -> (RunId, File) {
         let run = clock::new_run_id(clock::now()).unwrap();
         let store = Store::new(state);
-        let mark = Mark { owner, backend: Some(Backend::Native) };
+        let (actor, started_at) = ("ada".to_owned(), clock::now());
+        let mark = Mark { owner, actor, started_at, backend: Some(Backend::Native) };
         let lock = store.create(run, &mark).unwrap();
         std::fs::create_dir(store.dir(run).join("upper")).unwrap();
         (run, lock)

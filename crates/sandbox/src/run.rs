@@ -11,12 +11,11 @@ use std::path::Path;
 use cofferdam_core::backend::{Selection, select};
 use cofferdam_core::env::Secret;
 use cofferdam_core::event::{EventKind, Status};
-use cofferdam_core::id::RunId;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::plan::{Plan, plan};
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt, Held, Holding};
-use cofferdam_core::record::{Output, Owner, RECORD_VERSION, Record};
+use cofferdam_core::record::Record;
 use cofferdam_core::redact::Redactor;
 use cofferdam_core::refusal::Refusal;
 use cofferdam_native::signals::Signals;
@@ -25,7 +24,7 @@ use crate::backend::{self, Finish, Stage, Starter, Streams};
 use crate::changes::resume;
 use crate::clock;
 use crate::request::Request;
-use crate::runs::{Mark, Scribe, Store, current_owner};
+use crate::runs::{Scribe, Store};
 use crate::state::{StateDir, StateError};
 use sealing::{Again, Sealing, base, seal_run};
 use watcher::{Seen, Watcher};
@@ -87,9 +86,11 @@ pub fn reject(
     let redactor = Redactor::new(attempt.secrets);
     let mut scribe = Scribe::new(state, run, attempt.workspace.clone(), actor.to_owned(), redactor);
     let store = Store::new(state);
-    let mark = Mark { owner: current_owner(), backend: None };
+    let mark = scribe.mark(clock::now(), None);
     let _alive = store.create(run, &mark)?;
-    let mut record = blank(run, attempt.command, attempt.workspace, actor, mark.owner);
+    let (command, workspace) = (attempt.command.to_vec(), attempt.workspace.clone());
+    let mut record =
+        Record::begun(run, command, workspace, actor.to_owned(), mark.owner, mark.started_at);
     record.outcome = Some(Outcome::ended(OutcomeClass::Refused, None, refusal.to_string()));
     record.finished_at = Some(clock::now());
     record.cleanup = Some(Cleanup::terminated());
@@ -129,7 +130,7 @@ pub fn perform_by(
     let store = Store::new(state);
     let workspace = &plan.workspace.source.real;
     let mut scribe = Scribe::new(state, run, workspace.clone(), actor.to_owned(), redactor(plan));
-    let mark = Mark { owner: current_owner(), backend: Some(plan.backend) };
+    let mark = scribe.mark(started_at, Some(plan.backend));
     let alive = store.create(run, &mark)?;
     let base = base(&alive, state.root())?;
 
@@ -138,17 +139,15 @@ pub fn perform_by(
     let stage = Stage { run: &id, dir: &dir, streams, signals: &signals, starter };
     // A sandbox takes its time: it is begun first, and what was decided is written down meanwhile.
     let begun = resume::begin(&store, plan, &dir).map(|()| backend::begin(plan, &stage));
-    let mut record = blank(run, &plan.command, workspace, actor, mark.owner);
-    record.started_at = started_at;
+    // Until the end the mark and the plan are the record: see [`Store::record`].
+    scribe.plan(&prepared.shown())?;
+    scribe.events(decisions(selection, plan))?;
+    let (command, at) = (plan.command.clone(), workspace.clone());
+    let mut record = Record::begun(run, command, at, actor.to_owned(), mark.owner, started_at);
     record.backend = Some(plan.backend);
     record.plan = Some(plan.clone());
-    let shown = prepared.shown();
-    scribe.write("plan.json", &shown)?;
-    // Whole or not at all: others look at it while we run.
-    scribe.record(&record)?;
-    scribe.events(decisions(selection, plan))?;
-    let mut watcher = Watcher::new(&mut scribe, plan, &dir, base);
-    // Nothing is run that does not stand in a record.
+    let mut watcher = Watcher::new(&mut scribe, plan, &dir, base, &mut record);
+    // Nothing is run that was not written down.
     let finish = match begun {
         Ok(begun) => begun.run(plan, &stage, &mut watcher),
         Err(error) => Finish::not_begun(&error),
@@ -157,7 +156,11 @@ pub fn perform_by(
     let _bases = seen.bases.take();
     // Where something of it may still run, sealing is for whoever sees it gone.
     let is_gone = finish.cleanup.receipt == CleanupReceipt::Terminated;
-    let sealing = if is_gone { seal_run(&dir, base, &mut record) } else { Sealing::Nothing };
+    let sealing = match seen.sealing.take() {
+        Some(sealing) => sealing,
+        None if is_gone => seal_run(&dir, base, &mut record),
+        None => Sealing::Nothing,
+    };
     let is_over = is_gone && !matches!(sealing, Sealing::Failed { again: Again::Yes, .. });
     let record = conclude(&mut scribe, record, finish, seen, sealing)?;
     if is_over {
@@ -265,27 +268,4 @@ fn relaxed(plan: &Plan) -> impl Iterator<Item = Holding> + '_ {
         state: Held::Relaxed,
         read_back: None,
     })
-}
-
-fn blank(run: RunId, command: &[Arg], workspace: &ExactPath, actor: &str, owner: Owner) -> Record {
-    Record {
-        version: RECORD_VERSION,
-        run,
-        command: command.to_vec(),
-        workspace: workspace.clone(),
-        actor: actor.to_owned(),
-        backend: None,
-        outcome: None,
-        plan: None,
-        effective: serde_json::Map::new(),
-        receipt: Vec::new(),
-        usage: None,
-        output: Output::default(),
-        changes: None,
-        started_at: clock::now(),
-        finished_at: None,
-        cleanup: None,
-        owner,
-        anchor: None,
-    }
 }

@@ -7,6 +7,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+
 /// Version of the directory layout.
 const FORMAT: u32 = 1;
 
@@ -56,6 +58,7 @@ impl StateDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 for dir in [&state.root, &state.runs(), &state.active()] {
                     make_private_dir(dir)?;
+                    keep_apart(dir);
                 }
                 write_atomically(&format, format!("{FORMAT}\n").as_bytes())?;
                 Ok(state)
@@ -87,7 +90,7 @@ impl StateDir {
         self.root.join("runs")
     }
 
-    /// One empty file for each run that has not ended: what a crash leaves behind is found here.
+    /// One file for each run that has not ended: what a crash leaves behind is found here.
     pub(crate) fn active(&self) -> PathBuf {
         self.root.join("active")
     }
@@ -117,6 +120,18 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<(), StateError> {
         .mode(0o700)
         .create(path)
         .map_err(StateError::io("create the directory", path))
+}
+
+/// Tells ext4 that what is made in a directory has nothing to do with each other, so that each run gets a
+/// part of the disk for itself. Without it, a new file waits until the file system has looked at all the
+/// files of other runs that were removed lately: milliseconds, where runs are many.
+fn keep_apart(dir: &Path) {
+    let hinted = File::open(dir).and_then(|dir| {
+        let flags = ioctl_getflags(&dir)?;
+        Ok(ioctl_setflags(&dir, flags | IFlags::TOPDIR)?)
+    });
+    // A hint: where the file system knows no such thing, nothing is lost.
+    hinted.ok();
 }
 
 /// A file of ours: readable by its owner only.

@@ -56,6 +56,10 @@ pub(super) fn run(
         effective.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
     observer.standing(Standing { container_id: None, effective, receipt });
     let ended = supervise(process, passage(stage.streams), patience(plan), stage.signals, observer);
+    // The first process has ended everybody else, or died and took them along.
+    if ended.as_ref().is_ok_and(|ended| ended.left.is_empty()) {
+        observer.quiet();
+    }
     // Whatever happened to the command, the sandbox goes, and what would not go is said.
     let (left, maker) = keeper.finish();
     match ended {

@@ -8,11 +8,12 @@ use cofferdam_core::inert::Inert;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::quantity::Span;
 use cofferdam_core::receipt::Holding;
-use cofferdam_core::record::Output;
+use cofferdam_core::record::{Output, Record};
 use cofferdam_native::UPPER;
 use cofferdam_native::supervise::{Notice, StreamName, Watch};
 use serde_json::{Map, Value};
 
+use super::sealing::{Sealing, seal_run};
 use crate::backend::{Observer, Standing};
 use crate::changes::bases::BaseKeeper;
 use crate::runs::{OutputKeeper, Scribe};
@@ -27,6 +28,8 @@ pub(super) struct Seen {
     pub(super) output: Output,
     /// To be dropped when there is nothing else to do.
     pub(super) bases: Option<BaseKeeper>,
+    /// What came of sealing, where that could be done before the sandbox was taken down.
+    pub(super) sealing: Option<Sealing>,
 }
 
 pub(super) struct Watcher<'a> {
@@ -37,6 +40,7 @@ pub(super) struct Watcher<'a> {
     seen: Seen,
     base: Moment,
     dir: &'a Path,
+    record: &'a mut Record,
     bases: Option<BaseKeeper>,
     /// The first event that could not be written; reported when the run is over, for a run is not
     /// killed because its log is full.
@@ -44,12 +48,18 @@ pub(super) struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    pub(super) fn new(scribe: &'a mut Scribe, plan: &'a Plan, dir: &'a Path, base: Moment) -> Self {
+    pub(super) fn new(
+        scribe: &'a mut Scribe,
+        plan: &'a Plan,
+        dir: &'a Path,
+        base: Moment,
+        record: &'a mut Record,
+    ) -> Self {
         let keeper =
             |name| OutputKeeper::new(dir.join(name), plan.limits.output, scribe.redactor());
         let (stdout, stderr) = (keeper("stdout"), keeper("stderr"));
         let (seen, bases) = (Seen::default(), None);
-        Self { scribe, plan, stdout, stderr, seen, base, dir, bases, trouble: None }
+        Self { scribe, plan, stdout, stderr, seen, base, dir, record, bases, trouble: None }
     }
 
     fn event(&mut self, kind: EventKind) {
@@ -130,5 +140,12 @@ impl Observer for Watcher<'_> {
         self.seen.container_id = standing.container_id;
         self.seen.effective = standing.effective;
         self.seen.receipt = standing.receipt;
+    }
+
+    fn quiet(&mut self) {
+        if let Some(bases) = &self.bases {
+            bases.stop();
+        }
+        self.seen.sealing = Some(seal_run(self.dir, self.base, self.record));
     }
 }

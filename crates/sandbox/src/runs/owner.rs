@@ -4,13 +4,17 @@ use std::fs;
 
 use cofferdam_core::backend::Backend;
 use cofferdam_core::record::Owner;
+use cofferdam_core::stamp::Stamp;
 use cofferdam_native::descendants::start_ticks;
 use serde::{Deserialize, Serialize};
 
-/// What the mark of a run that goes on says: enough to clean up after it, should there never be a record.
+/// What the mark of a run that goes on says: enough to clean up after it, and with its plan as much as is
+/// known before it ends.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) owner: Owner,
+    pub(crate) actor: String,
+    pub(crate) started_at: Stamp,
     /// What carries it out; absent where nothing is to be run.
     pub(crate) backend: Option<Backend>,
 }

@@ -1,18 +1,20 @@
 //! Writes down what happens to one run: events, the record, and nothing that is secret.
 
+use cofferdam_core::backend::Backend;
 use cofferdam_core::event::{Event, EventKind, Evidence};
 use cofferdam_core::id::RunId;
 use cofferdam_core::paths::ExactPath;
+use cofferdam_core::plan::Plan;
 use cofferdam_core::record::{Anchor, Record};
 use cofferdam_core::redact::Redactor;
+use cofferdam_core::stamp::Stamp;
 use serde_json::{Map, Value};
 
-use super::{Store, evidence};
+use super::store::{PLAN, RECORD};
+use super::{Mark, Store, current_owner, evidence};
 use crate::clock;
 use crate::events::Journal;
 use crate::state::{StateDir, StateError};
-
-const RECORD: &str = "record.json";
 
 /// Everything about a run that reaches the disk as text goes through here.
 #[derive(Debug)]
@@ -71,9 +73,17 @@ impl Scribe {
         line
     }
 
-    /// Writes the record as it stands: others look at it while the run goes on.
-    pub(crate) fn record(&self, record: &Record) -> Result<(), StateError> {
-        self.store.replace(self.run, RECORD, &self.as_kept(record))
+    /// What a run that begins now is marked with.
+    pub(crate) fn mark(&self, started_at: Stamp, backend: Option<Backend>) -> Mark {
+        let mut actor = Value::String(self.actor.clone());
+        self.redactor.json(&mut actor);
+        let actor = actor.as_str().unwrap_or_default().to_owned();
+        Mark { owner: current_owner(), actor, started_at, backend }
+    }
+
+    /// Writes down what is to be done. Whole or not at all: others look at it while the run goes on.
+    pub(crate) fn plan(&self, plan: &Plan) -> Result<(), StateError> {
+        self.store.replace(self.run, PLAN, &self.redacted(plan))
     }
 
     /// Closes a run: writes its last events, the very last of which carries the evidence, and its record
@@ -97,15 +107,6 @@ impl Scribe {
         }
         let path = dir.join(RECORD);
         serde_json::from_value(kept).map_err(|source| StateError::Unreadable { path, source })
-    }
-
-    /// Writes a file of the run that is not there yet.
-    pub(crate) fn write(
-        &self,
-        file: &str,
-        value: &impl serde::Serialize,
-    ) -> Result<(), StateError> {
-        self.store.write_new(self.run, file, &self.redacted(value))
     }
 
     /// A record as it is kept. Commands may hold bytes that JSON has to encode, which hides a secret from a

@@ -7,12 +7,19 @@ use std::path::{Path, PathBuf};
 use cofferdam_core::chain::Known;
 use cofferdam_core::id::RunId;
 use cofferdam_core::inert;
+use cofferdam_core::plan::Plan;
 use cofferdam_core::record::{RECORD_VERSION, Record};
 use serde_json::Value;
 
 use super::Mark;
 use crate::state::{StateDir, StateError, make_private_dir, private_file, write_atomically};
 use crate::tree::remove_tree;
+
+/// Files in a run's directory.
+pub(super) const PLAN: &str = "plan.json";
+pub(super) const RECORD: &str = "record.json";
+/// What marked it as going on.
+const MARK: &str = "mark";
 
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -59,12 +66,13 @@ impl Store {
         Ok(marker)
     }
 
-    /// Takes the mark away: nothing of the run is left to clean up.
+    /// Takes the mark away: nothing of the run is left to clean up. The file is kept with the run, for
+    /// nothing slows the making of new files down like the removal of old ones.
     pub(crate) fn retire(&self, run: RunId) -> Result<(), StateError> {
         let marker = self.marker(run);
-        match fs::remove_file(&marker) {
+        match fs::rename(&marker, self.dir(run).join(MARK)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(StateError::io("remove", &marker)(error))
+                Err(StateError::io("rename", &marker)(error))
             }
             _ => Ok(()),
         }
@@ -77,12 +85,12 @@ impl Store {
 
     /// Removes a run of which there is nothing to tell: its owner died before it ran anything.
     pub(crate) fn discard(&self, run: RunId) -> Result<(), StateError> {
-        let dir = self.dir(run);
+        let (dir, marker) = (self.dir(run), self.marker(run));
         match remove_tree(&dir) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(StateError::io("remove", &dir)(error))
             }
-            _ => self.retire(run),
+            _ => fs::remove_file(&marker).map_err(StateError::io("remove", &marker)),
         }
     }
 
@@ -117,31 +125,30 @@ impl Store {
         write_atomically(&self.dir(run).join(file), as_text(value).as_bytes())
     }
 
-    /// Writes a file of a run for the first time.
-    pub(crate) fn write_new(
-        &self,
-        run: RunId,
-        file: &str,
-        value: &Value,
-    ) -> Result<(), StateError> {
-        let path = self.dir(run).join(file);
-        let written = private_file()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .and_then(|mut file| file.write_all(as_text(value).as_bytes()));
-        written.map_err(StateError::io("write", &path))
-    }
-
+    /// The record of a run. One that goes on has none yet: what is known of it stands in its mark and its
+    /// plan, and without a plan nothing was run.
     pub fn record(&self, run: RunId) -> Result<Record, StateError> {
-        let path = self.dir(run).join("record.json");
-        let bytes = fs::read(&path).map_err(StateError::io("read", &path))?;
+        let path = self.dir(run).join(RECORD);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let missing = || StateError::io("read", &path)(error);
+                let (mark, plan) = (self.mark(run), self.plan(run)?);
+                return mark.zip(plan).map(|(m, p)| begun(run, m, p)).ok_or_else(missing);
+            }
+        };
         let unreadable = |source| StateError::Unreadable { path: path.clone(), source };
         let value: Value = serde_json::from_slice(&bytes).map_err(unreadable)?;
         if value["version"].as_u64().is_some_and(|v| v > u64::from(RECORD_VERSION)) {
             return Err(StateError::NewerFormat { path, found: value["version"].to_string() });
         }
         serde_json::from_value(value).map_err(unreadable)
+    }
+
+    fn plan(&self, run: RunId) -> Result<Option<Plan>, StateError> {
+        let path = self.dir(run).join(PLAN);
+        let Ok(bytes) = fs::read(&path) else { return Ok(None) };
+        serde_json::from_slice(&bytes).map_err(|source| StateError::Unreadable { path, source })
     }
 
     /// All runs, newest first. Ids sort by time, so no record has to be read for that.
@@ -184,6 +191,13 @@ impl Store {
         };
         Ok(self.ids()?.into_iter().filter_map(anchor).collect())
     }
+}
+
+fn begun(run: RunId, mark: Mark, plan: Plan) -> Record {
+    let Mark { owner, actor, started_at, backend } = mark;
+    let (command, workspace) = (plan.command.clone(), plan.workspace.source.real.clone());
+    let begun = Record::begun(run, command, workspace, actor, owner, started_at);
+    Record { backend, plan: Some(plan), ..begun }
 }
 
 fn as_text(value: &Value) -> String {
