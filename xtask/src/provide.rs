@@ -27,6 +27,10 @@ const PROGRAMS: &[Program] = &[
         why: "the peer that starts are measured against",
     },
     Program { name: "rsync", package: "rsync", why: "the peer that apply is measured against" },
+    Program { name: "dockerd", package: "docker.io", why: "an engine for the tests" },
+    Program { name: "docker", package: "docker.io", why: "a client to look at engines with" },
+    Program { name: "podman", package: "podman", why: "another engine for the tests" },
+    Program { name: "runc", package: "runc", why: "the runtime of both" },
     Program { name: "ps", package: "procps", why: "processes seen from inside a sandbox" },
 ];
 

@@ -4,6 +4,7 @@
 //! the tests need there is nothing to go on with. The usage pages under `docs/` are ordinary tests.
 
 mod doc;
+mod engine;
 mod nextest;
 mod steps;
 
@@ -14,12 +15,13 @@ use anyhow::Result;
 use crate::args::{Args, Usage};
 use crate::cargo::{cargo, succeed};
 use crate::provide::{self, Install};
+use engine::Engines;
 use steps::{Counts, Steps};
 
 const HELP: &str = "\
 Usage: cargo xtask test [OPTIONS]
 
-Installs missing programs, checks format and lints, runs all tests and documentation tests, and lists
+Installs missing programs, checks format and lints, starts container engines for the tests, runs all tests and documentation tests, and lists
 every skipped test with its reason. Ends with a line `N passed, N failed, N skipped`, in which a check
 that fails without being a test counts as one failure.
 
@@ -42,7 +44,10 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     if steps.run("provide", || check(provide::everything(options.install))) {
         steps.run("format", || check(succeed(&mut cargo(["fmt", "--all", "--check"]))));
         steps.run("lint", || check(succeed(&mut cargo(LINT))));
-        steps.run("test", || nextest::run(options.filter.as_deref()));
+        steps.run("test", || {
+            let engines = Engines::start()?;
+            nextest::run(options.filter.as_deref(), &engines)
+        });
         if options.filter.is_none() {
             steps.run("doc test", doc::run);
         }

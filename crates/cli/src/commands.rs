@@ -9,6 +9,7 @@ pub(crate) mod discard;
 pub(crate) mod doctor;
 pub(crate) mod drive;
 pub(crate) mod events;
+pub(crate) mod first;
 pub(crate) mod gate;
 pub(crate) mod gc;
 pub(crate) mod launcher;

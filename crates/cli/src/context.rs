@@ -10,10 +10,12 @@ use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
 use cofferdam_core::env::EnvName;
+use cofferdam_sandbox::engine::Surroundings;
 
 /// The place a command runs in.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
+    uid: u32,
     pub(crate) home: PathBuf,
     account_home: Option<PathBuf>,
     pub(crate) config_dir: PathBuf,
@@ -73,9 +75,13 @@ impl Context {
             (Some(_), Some(_), Err(_)) => PathBuf::from("/nonexistent"),
             (_, _, home) => home?,
         };
-        let (name, account_home) = account();
+        // The directory that a process appears as belongs to the user it acts as.
+        let me =
+            fs::metadata("/proc/self").context("cannot look at /proc/self: is /proc mounted?")?;
+        let (name, account_home) = account(me.uid());
         let cwd = env::current_dir().context("the current directory cannot be read")?;
         Ok(Self {
+            uid: me.uid(),
             config_dir: config.unwrap_or_else(|| home.join(".config")).join("cofferdam"),
             state_dir: state.unwrap_or_else(|| home.join(".local/state")).join("cofferdam"),
             home,
@@ -106,6 +112,21 @@ impl Context {
         })
     }
 
+    /// Where container engines are looked for.
+    pub(crate) fn engines(&self) -> Surroundings {
+        let text = |name| self.variable(name).map(|value| value.to_string_lossy().into_owned());
+        let dir = |name| self.variable(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+        Surroundings {
+            uid: self.uid,
+            program: env::current_exe().unwrap_or_default(),
+            runtime_dir: dir("XDG_RUNTIME_DIR"),
+            docker_host: text("DOCKER_HOST"),
+            docker_context: text("DOCKER_CONTEXT"),
+            docker_config: dir("DOCKER_CONFIG").unwrap_or_else(|| self.home.join(".docker")),
+            container_host: text("CONTAINER_HOST"),
+        }
+    }
+
     /// A path as the user meant it, seen from where they are.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
@@ -113,9 +134,8 @@ impl Context {
 }
 
 /// Whose process this is: name and home. Not from the environment: anybody can set a variable.
-fn account() -> (String, Option<PathBuf>) {
-    let Ok(me) = fs::metadata("/proc/self") else { return ("unknown".to_owned(), None) };
-    let uid = me.uid().to_string();
+fn account(uid: u32) -> (String, Option<PathBuf>) {
+    let uid = uid.to_string();
     let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let ours = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
     let ours = ours.into_iter().find(|fields| fields.get(2) == Some(&uid.as_str()));

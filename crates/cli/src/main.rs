@@ -22,8 +22,8 @@ use std::process::ExitCode;
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    apply, audit, completions, config, diff, discard, doctor, drive, events, gate, gc, launcher,
-    logs, review, run as run_command, runs, show, trust, undo,
+    apply, audit, completions, config, diff, discard, doctor, drive, events, first, gate, gc,
+    launcher, logs, review, run as run_command, runs, show, trust, undo,
 };
 use context::Context;
 use exit::Exit;
@@ -58,6 +58,8 @@ enum Command {
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Launcher(launcher::LauncherArgs),
+    #[command(hide = true, name = cofferdam_sandbox::first::WORD)]
+    First(first::FirstArgs),
     #[command(hide = true)]
     Drive(drive::DriveArgs),
 }
@@ -98,6 +100,9 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         // Has no environment, and is told all that it needs.
         return launcher::run(args);
     }
+    if let Command::First(args) = &cli.command {
+        return first::run(args);
+    }
     let context = Context::from_environment()?;
     let out = &mut io::stdout().lock();
     match &cli.command {
@@ -119,6 +124,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Gc(args) => gc::run(args, &context, out),
         Command::Completions(args) => completions::run(args, &mut Cli::command(), out),
         Command::Launcher(args) => launcher::run(args),
+        Command::First(args) => first::run(args),
         Command::Drive(args) => drive::run(args, &context, out),
     }
 }

@@ -30,12 +30,14 @@ const NATIVE: [&str; 21] = [
     "cgroup.cpu",
     "cgroup.delegation",
 ];
-const ENGINES: [&str; 6] = [
+const ENGINES: [&str; 8] = [
     "docker.binary",
     "docker.socket",
+    "docker.container",
     "docker.answer",
     "podman.binary",
     "podman.socket",
+    "podman.container",
     "podman.answer",
 ];
 
@@ -102,9 +104,9 @@ fn one_backend_decides_alone() {
     let local = env.run(["doctor", "--backend", "local", "--json"]);
     assert_eq!(ids(&local), set(&[&["state.writable"]]));
     local.assert_exit(0);
-    // Engines are not driven yet, whatever answers.
+    // Nothing answers there.
     let docker = env.run(["doctor", "--backend", "docker", "--json"]);
-    assert_eq!(ids(&docker), set(&[&ENGINES[..3], &["state.writable"]]));
+    assert_eq!(ids(&docker), set(&[&ENGINES[..4], &["state.writable"]]));
     docker.assert_exit(1);
     let native = env.run(["doctor", "--backend", "native", "--json"]);
     assert_eq!(ids(&native), set(&[&NATIVE, &["state.writable"]]));

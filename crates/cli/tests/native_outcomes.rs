@@ -73,7 +73,7 @@ fn input_and_output() {
 }
 
 #[test]
-fn native_is_what_auto_means_here() {
+fn native_is_what_auto_means_without_an_engine() {
     let env = TestEnv::with_binary(BINARY);
     env.run(["run", "--relax", "limits", "--", "true"]).assert_exit(0);
     assert_eq!(env.latest_record()["backend"], "native");

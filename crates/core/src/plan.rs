@@ -145,7 +145,7 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
         } else {
             spec.blocked.clone()
         },
-        env: env(spec, caps.backend),
+        env: env(spec, &root(spec, caps)),
         network,
         allow_hosts: spec.allow_hosts.clone(),
         limits: spec.limits.clone(),
@@ -187,17 +187,20 @@ fn workdir(spec: &SandboxSpec, workspace: &Path) -> Result<ExactPath, Refusal> {
     Ok(full.into())
 }
 
-fn env(spec: &SandboxSpec, backend: Backend) -> BTreeMap<EnvName, EnvValue> {
+fn env(spec: &SandboxSpec, root: &Root) -> BTreeMap<EnvName, EnvValue> {
     let mut env = BTreeMap::new();
-    if let (true, Ok(name)) = (backend.confines(), "GIT_OPTIONAL_LOCKS".parse()) {
+    let confined = *root != Root::Bare;
+    if let (true, Ok(name)) = (confined, "GIT_OPTIONAL_LOCKS".parse()) {
         // Whoever only asks git for the state of things is not to leave a changed index behind.
         env.insert(name, EnvValue::Set("0".to_owned()));
     }
     for (name, value) in &spec.host_env {
         let value = match name.as_str() {
-            "PATH" if backend.confines() => search_path(value, &spec.toolchains),
-            "HOME" if backend.confines() => HOME.to_owned(),
-            "USER" | "LOGNAME" if backend.confines() => "sandbox".to_owned(),
+            // An image knows where its programs are.
+            "PATH" if matches!(root, Root::Image { .. }) => continue,
+            "PATH" if confined => search_path(value, &spec.toolchains),
+            "HOME" if confined => HOME.to_owned(),
+            "USER" | "LOGNAME" if confined => "sandbox".to_owned(),
             _ => value.clone(),
         };
         env.insert(name.clone(), EnvValue::Set(value));

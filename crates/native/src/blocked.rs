@@ -10,7 +10,7 @@ mod search;
 mod sight;
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -56,8 +56,6 @@ pub(crate) fn hide(
     patterns: &[String],
     covers: &Covers,
 ) -> Result<Hidden, SysError> {
-    let mut search = Search::default();
-    let mut missing = Vec::new();
     let dir = rustix::fs::openat(
         workspace.mount,
         ".",
@@ -65,15 +63,7 @@ pub(crate) fn hide(
         Mode::empty(),
     )
     .map_err(|e| SysError::on("open", workspace.target.display(), e))?;
-    for text in patterns {
-        let pattern = Pattern::parse(text)
-            .ok_or_else(|| SysError::on("blocked paths", text, Errno::INVAL))?;
-        let before = search.found.len();
-        search.add(&dir, &pattern)?;
-        if search.found.len() == before {
-            missing.extend(pattern.literal());
-        }
-    }
+    let (search, missing) = search(&dir, patterns)?;
     let mut hidden = Hidden::default();
     let mut paths = BTreeSet::new();
     for found in &search.found {
@@ -102,6 +92,36 @@ pub(crate) fn hide(
         }
     }
     Ok(hidden)
+}
+
+/// What the patterns mean below `dir`, and the names among them that are not there.
+fn search(dir: &OwnedFd, patterns: &[String]) -> Result<(Search, Vec<PathBuf>), SysError> {
+    let mut search = Search::default();
+    let mut missing = Vec::new();
+    for text in patterns {
+        let pattern = Pattern::parse(text)
+            .ok_or_else(|| SysError::on("blocked paths", text, Errno::INVAL))?;
+        let before = search.found.len();
+        search.add(dir, &pattern)?;
+        if search.found.len() == before {
+            missing.extend(pattern.literal());
+        }
+    }
+    Ok((search, missing))
+}
+
+/// The same for somebody who hides them in another way.
+pub(crate) fn find(dir: &OwnedFd, patterns: &[String]) -> Result<Meant, SysError> {
+    let (search, missing) = search(dir, patterns)?;
+    let found = search.found.into_iter().map(|found| (found.path, found.kind)).collect();
+    Ok(Meant { found, missing })
+}
+
+/// What patterns mean in a directory.
+#[derive(Debug)]
+pub(crate) struct Meant {
+    pub(crate) found: Vec<(PathBuf, FileType)>,
+    pub(crate) missing: Vec<PathBuf>,
 }
 
 /// Leaves word of what in the upper layer is ours and no change of the program's.

@@ -3,6 +3,7 @@
 //! - [`caps`]: what can be held on this host.
 //! - [`confined`]: starts a command in a sandbox; its steps, in order, are in `recipe`.
 //! - [`witness`]: whether a sandbox that was prepared would still be made the same.
+//! - [`outside`]: a workspace mounted where a container engine can see it.
 //! - [`process`]: starts a command as the leader of its own process group.
 //! - [`supervise`]: the loop that carries its output, keeps its time and passes signals on.
 //! - [`signals`]: signals to us as something that can be waited for.
@@ -10,6 +11,7 @@
 //! - [`channel`]: messages with descriptors between two processes.
 //! - [`connect`]: reaches a socket within a time.
 //! - [`seccomp`]: which system calls a sandboxed program may make.
+//! - [`first`]: the first process of a container.
 //! - [`landlock`]: where it may change anything.
 //! - [`probe`]: what this kernel lets us do, found out by trying.
 //! - `sys`: every system call that needs unsafe code.
@@ -27,11 +29,13 @@ pub mod confined;
 mod confirm;
 pub mod connect;
 pub mod descendants;
+pub mod first;
 mod identity;
 mod init;
 mod kernel_text;
 pub mod landlock;
 mod order;
+pub mod outside;
 pub mod probe;
 pub mod process;
 mod recipe;

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+pub use crate::sys::stop_self;
 use crate::sys::{self, SignalMask, SysError};
 
 /// While this lives, the listed signals do not end us; they are read from a descriptor.
@@ -38,7 +39,8 @@ impl Signals {
         Ok(Self { fd: sys::signalfd(&wanted)?, before })
     }
 
-    pub(crate) fn next(&self) -> Result<Option<i32>, SysError> {
+    /// One that came, if one did.
+    pub fn next(&self) -> Result<Option<i32>, SysError> {
         sys::read_signal(self.fd.as_fd())
     }
 }

@@ -118,9 +118,14 @@ pub(crate) fn read_signal(fd: BorrowedFd<'_>) -> Result<Option<i32>, SysError> {
 /// Sees to it that dead children stay until they are waited for. Whoever started us may have had their
 /// end ignored, and then the kernel forgets how they ended.
 pub(crate) fn keep_dead_children() -> Result<(), SysError> {
+    stop_ignoring(libc::SIGCHLD)
+}
+
+/// Gives a signal its default meaning. One that is ignored is not even read from a descriptor.
+pub(crate) fn stop_ignoring(signal: i32) -> Result<(), SysError> {
     // SAFETY: the default action has no handler, so nothing of ours runs at any time because of it.
-    if unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) } == libc::SIG_ERR {
-        return Err(SysError::last("signal (SIGCHLD)"));
+    if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
+        return Err(SysError::last("signal"));
     }
     Ok(())
 }
@@ -276,7 +281,7 @@ pub(crate) fn seccomp_filters() -> bool {
 }
 
 /// Raises a signal for this very process, unblocked for the moment: to stop as a shell expects.
-pub(crate) fn stop_self() -> Result<(), SysError> {
+pub fn stop_self() -> Result<(), SysError> {
     // SAFETY: SIGSTOP cannot be caught; the call returns after SIGCONT.
     match unsafe { libc::raise(libc::SIGSTOP) } {
         0 => Ok(()),

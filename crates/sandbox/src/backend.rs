@@ -1,21 +1,24 @@
 //! What carries plans out. A backend gets a plan and does it; it decides nothing.
 
+pub(crate) mod docker;
 pub(crate) mod local;
 pub(crate) mod native;
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use cofferdam_core::backend::{Backend, BackendChoice};
+use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::Caps;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Cleanup, Holding};
 use cofferdam_core::record::Usage;
+use cofferdam_core::spec::SandboxSpec;
 use cofferdam_native::signals::Signals;
 use cofferdam_native::supervise::Watch;
 use serde_json::{Map, Value};
 
+use crate::engine::{Engine, Surroundings};
 use crate::host::total_memory;
 use crate::launcher::Launcher;
 
@@ -33,6 +36,14 @@ pub(crate) struct Stage<'a> {
     pub(crate) run: &'a str,
     /// The run's own directory.
     pub(crate) dir: &'a Path,
+    /// The state directory.
+    pub(crate) state: &'a Path,
+    /// Where mounts for this run's container are made.
+    pub(crate) mounts: &'a Path,
+    /// The engine that was found when the run was prepared.
+    pub(crate) engine: Option<&'a Engine>,
+    /// This very program.
+    pub(crate) program: &'a Path,
     pub(crate) streams: Streams<'a>,
     pub(crate) signals: &'a Signals,
     pub(crate) starter: Starter<'a>,
@@ -50,6 +61,7 @@ pub enum Starter<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
     pub(crate) container_id: Option<String>,
+    pub(crate) image_digest: Option<String>,
     /// Settings as they were read back.
     pub(crate) effective: Map<String, Value>,
     pub(crate) receipt: Vec<Holding>,
@@ -68,6 +80,8 @@ pub(crate) struct Finish {
 pub(crate) enum Begun {
     Local,
     Native(native::Begun),
+    /// An engine is told everything when the command is to start.
+    Container,
 }
 
 /// Begins to carry a plan out. Nothing of the command runs before [`Begun::run`].
@@ -75,9 +89,7 @@ pub(crate) fn begin(plan: &Plan, stage: &Stage<'_>) -> Begun {
     match plan.backend {
         Backend::Local => Begun::Local,
         Backend::Native => Begun::Native(native::begin(plan, stage)),
-        Backend::Docker | Backend::Podman => {
-            unreachable!("a backend that is not usable is never selected")
-        }
+        Backend::Docker | Backend::Podman => Begun::Container,
     }
 }
 
@@ -87,6 +99,7 @@ impl Begun {
         match self {
             Self::Local => local::run(plan, stage, observer),
             Self::Native(begun) => native::run(begun, plan, stage, observer),
+            Self::Container => docker::run(plan, stage, observer),
         }
     }
 }
@@ -110,24 +123,23 @@ pub(crate) trait Observer: Watch {
     fn quiet(&mut self);
 }
 
-/// What each backend can do here, in the order in which `auto` tries them. Asked one by one: a probe
-/// that is not needed is not made.
-pub fn offers(asked: BackendChoice, state: &Path) -> impl Iterator<Item = Caps> {
+/// What each backend can do here for such a request, in the order in which `auto` tries them. Asked one by
+/// one: a probe that is not needed is not made. The engine that was asked last is left in `engine`.
+pub(crate) fn offers<'a>(
+    spec: &'a SandboxSpec,
+    state: &'a Path,
+    around: &'a Surroundings,
+    engine: &'a mut Option<Engine>,
+) -> impl Iterator<Item = Caps> {
     Backend::ALL
         .into_iter()
-        .filter(move |backend| asked.named().is_none_or(|named| named == *backend))
-        .map(|backend| caps(backend, state))
-}
-
-/// What one backend can hold for runs whose directories are in `state`.
-pub fn caps(backend: Backend, state: &Path) -> Caps {
-    match backend {
-        Backend::Local => Caps { host_memory: total_memory(), ..Caps::local() },
-        Backend::Native => cofferdam_native::caps::caps(state),
-        Backend::Docker | Backend::Podman => Caps::unusable(
-            backend,
-            format!("this version does not drive {backend} yet"),
-            "use --sandbox local to run without a sandbox, if you trust the command",
-        ),
-    }
+        .filter(|backend| spec.backend.named().is_none_or(|named| named == *backend))
+        .map(|backend| match backend {
+            Backend::Local => Caps { host_memory: total_memory(), ..Caps::local() },
+            Backend::Native => cofferdam_native::caps::caps(state),
+            Backend::Docker | Backend::Podman => match Engine::find(backend, around) {
+                Ok(found) => docker::caps(backend, engine.insert(found), spec),
+                Err(lack) => Caps::unusable(backend, lack.reason, lack.remedy),
+            },
+        })
 }

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 
 use cofferdam_core::backend::Backend;
 
+use crate::engine::Surroundings;
+
 mod cgroup;
 mod check;
 mod engine;
@@ -28,25 +30,15 @@ pub use verdict::{BackendVerdict, verdict};
 /// Who asks, and where they keep things. The library reads no environment, so the caller brings it.
 #[derive(Debug, Clone)]
 pub struct Place {
-    pub uid: u32,
     pub state_dir: PathBuf,
     /// Directories in which programs are looked for.
     pub path: Vec<PathBuf>,
-    /// `XDG_RUNTIME_DIR`, where rootless engines have their sockets.
-    pub runtime_dir: Option<PathBuf>,
-    /// `DOCKER_HOST`
-    pub docker_host: Option<String>,
-    /// `DOCKER_CONTEXT`
-    pub docker_context: Option<String>,
-    /// `DOCKER_CONFIG`, or `~/.docker`.
-    pub docker_config: PathBuf,
-    /// `CONTAINER_HOST`, which is Podman's.
-    pub container_host: Option<String>,
+    pub engines: Surroundings,
 }
 
 impl Place {
     fn who(&self) -> Who {
-        if self.uid == 0 { Who::Root } else { Who::Ordinary }
+        if self.engines.uid == 0 { Who::Root } else { Who::Ordinary }
     }
 }
 

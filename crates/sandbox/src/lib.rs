@@ -3,6 +3,8 @@
 //! - [`request`]: settings and a command become a `SandboxSpec` and a `Policy`, with host paths looked up.
 //! - [`run`]: the path of one run, from plan to record.
 //! - [`backend`]: what carries a plan out.
+//! - [`engine`]: Docker's or Podman's, asked over its socket.
+//! - [`first`]: the first process of a container.
 //! - [`launcher`]: makes native sandboxes for processes that have threads, and keeps some ready.
 //! - [`changes`]: what runs changed.
 //! - [`runs`]: the run store, one directory a run.
@@ -18,7 +20,9 @@
 pub mod backend;
 pub mod changes;
 pub mod doctor;
+pub mod engine;
 pub mod events;
+pub mod first;
 pub mod host;
 pub mod launcher;
 pub mod prune;

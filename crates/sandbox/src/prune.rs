@@ -17,7 +17,9 @@ pub fn prune(state: &StateDir, actor: &str, age: Span) -> Result<Vec<RunId>, Sta
     let store = Store::new(state);
     let before = clock::now().unix_millis().saturating_sub(age.millis);
     let mut removed = Vec::new();
-    for run in store.ids()? {
+    // What is still marked has something left to be cleaned up, which may be a mount.
+    let marked = store.active()?;
+    for run in store.ids()?.into_iter().filter(|run| !marked.contains(run)) {
         // One that cannot be read is shown by `runs`; it is not for us to decide that it may go.
         let Ok(record) = store.record(run) else { continue };
         if record.finished_at.is_none_or(|at| at.unix_millis() >= before) {

@@ -17,9 +17,11 @@ use cofferdam_core::redact::Redactor;
 use cofferdam_native::descendants;
 use serde::Serialize;
 
+use crate::backend::docker::{self, Cleared};
 use crate::backend::local::MARKER;
 use crate::changes::recover::{How, Recovered, recover};
 use crate::clock;
+use crate::engine::{Engine, Surroundings};
 use crate::events::{Journal, as_map};
 use crate::launcher::{Swept, sweep_dead};
 use crate::run::sealing::{Again, Sealing, base, seal_run};
@@ -49,6 +51,8 @@ pub enum Whose {
     Run(RunId),
     /// A launcher, by the name of its directory.
     Launcher(String),
+    /// Nobody that is known: something in an engine with our label on it.
+    Engine(Backend),
 }
 
 /// Ends what dead owners left behind and closes their records.
@@ -75,7 +79,7 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
         let redactor = Redactor::default();
         let workspace = record.workspace.clone();
         let mut scribe = Scribe::new(state, run, workspace, actor.to_owned(), redactor);
-        let (removed, mut left) = clean(run, record.backend);
+        let (removed, mut left) = clean(state, run, record.backend);
         let mut events: Vec<EventKind> = removed.iter().map(|name| orphan(name)).collect();
         let was_closed = record.cleanup.is_some();
         let mut unsealed = None;
@@ -139,7 +143,7 @@ fn unrecorded(
         None if is_stale(run) => None,
         None => return Ok(None),
     };
-    let (removed, left) = clean(run, backend);
+    let (removed, left) = clean(state, run, backend);
     let lines: Vec<_> = removed
         .iter()
         .map(|name| {
@@ -214,9 +218,11 @@ fn is_stale(run: RunId) -> bool {
     clock::now().unix_millis().saturating_sub(run.unix_millis()) > 60_000
 }
 
-fn clean(run: RunId, backend: Option<Backend>) -> (Vec<String>, Vec<String>) {
-    let Some(backend @ (Backend::Local | Backend::Native)) = backend else {
-        return (Vec::new(), Vec::new());
+fn clean(state: &StateDir, run: RunId, backend: Option<Backend>) -> (Vec<String>, Vec<String>) {
+    let backend = match backend {
+        Some(backend @ (Backend::Local | Backend::Native)) => backend,
+        Some(Backend::Docker | Backend::Podman) => return clean_engine(state, run),
+        None => return (Vec::new(), Vec::new()),
     };
     let (ended, left) = descendants::end_marked(&format!("{MARKER}={run}"), PATIENCE);
     let name = |pid: u32| format!("process {pid}");
@@ -225,6 +231,56 @@ fn clean(run: RunId, backend: Option<Backend>) -> (Vec<String>, Vec<String>) {
         left.extend(cofferdam_native::sweep(&run.to_string()));
     }
     (ended.into_iter().map(name).collect(), left)
+}
+
+/// What a run left in the engine that it noted before it made anything, and on the host for it.
+fn clean_engine(state: &StateDir, run: RunId) -> (Vec<String>, Vec<String>) {
+    let (dir, id) = (Store::new(state).dir(run), run.to_string());
+    let note = dir.join(docker::NOTE);
+    let engine: Engine = match std::fs::read(&note).map(|text| serde_json::from_slice(&text)) {
+        Ok(Ok(engine)) => engine,
+        Ok(Err(_)) => return (Vec::new(), vec![format!("{} cannot be read", note.display())]),
+        // It died before it asked an engine for anything.
+        Err(error) if error.kind() == ErrorKind::NotFound => return (Vec::new(), Vec::new()),
+        Err(error) => return (Vec::new(), vec![format!("{}: {error}", note.display())]),
+    };
+    let mut cleared = docker::clear(&engine, &id, &dir, &state.mounts().join(&id));
+    docker::end_processes(&id, &mut cleared);
+    if cleared.left.is_empty() {
+        let labels = docker::run_labels(&id, state.root());
+        cleared.left = docker::remove_scratch(&engine, &dir, &labels);
+    }
+    (cleared.removed, cleared.left)
+}
+
+/// Removes what an engine made for runs of this state directory that nobody knows of any more. An engine can
+/// finish what it was told after whoever told it is dead and was cleaned up after.
+pub fn sweep_engines(
+    state: &StateDir,
+    actor: &str,
+    around: &Surroundings,
+) -> Result<Vec<Reconciled>, StateError> {
+    let mut done = Vec::new();
+    for backend in [Backend::Docker, Backend::Podman] {
+        let Ok(engine) = Engine::find(backend, around) else { continue };
+        // Listed anew for each: a run that began since then is not to be swept away.
+        let label = docker::state_label(state.root());
+        let found = docker::marked(&engine, &label);
+        let going_on: Vec<_> = Store::new(state).active()?.iter().map(RunId::to_string).collect();
+        let Cleared { removed, left } = docker::sweep(&engine, found, &going_on);
+        let lines: Vec<_> = removed
+            .iter()
+            .map(|name| {
+                let (ts, actor, kind) = (clock::now(), actor.to_owned(), orphan(name));
+                as_map(&Event { ts, run: None, workspace: None, actor, kind })
+            })
+            .collect();
+        Journal::new(state).append(&lines)?;
+        if !removed.is_empty() || !left.is_empty() {
+            done.push(Reconciled { whose: Whose::Engine(backend), removed, left });
+        }
+    }
+    Ok(done)
 }
 
 #[cfg(test)]

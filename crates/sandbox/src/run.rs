@@ -6,7 +6,7 @@
 pub(crate) mod sealing;
 mod watcher;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cofferdam_core::backend::{Selection, select};
 use cofferdam_core::env::Secret;
@@ -23,6 +23,7 @@ use cofferdam_native::signals::Signals;
 use crate::backend::{self, Finish, Stage, Starter, Streams};
 use crate::changes::resume;
 use crate::clock;
+use crate::engine::{Engine, Surroundings};
 use crate::request::Request;
 use crate::runs::{Scribe, Store};
 use crate::state::{StateDir, StateError};
@@ -34,6 +35,10 @@ use watcher::{Seen, Watcher};
 pub struct Prepared {
     pub selection: Selection,
     pub plan: Plan,
+    /// Where an engine is to run it.
+    engine: Option<Engine>,
+    /// This very program.
+    program: PathBuf,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -45,13 +50,18 @@ pub enum RunError {
 }
 
 /// Decides what would be done, without doing any of it. `state` is where runs are kept, which need not
-/// exist yet.
-pub fn prepare(request: &Request, state: &Path) -> Result<Prepared, Refusal> {
+/// exist yet, `around` where engines are looked for.
+pub fn prepare(
+    request: &Request,
+    state: &Path,
+    around: &Surroundings,
+) -> Result<Prepared, Refusal> {
     let Request { spec, policy, .. } = request;
-    let offers = backend::offers(spec.backend, state);
+    let mut engine = None;
+    let offers = backend::offers(spec, state, around, &mut engine);
     let (selection, caps) = select(spec.backend, spec.fallback, offers)?;
     let plan = plan(spec, policy, &caps)?;
-    Ok(Prepared { selection, plan })
+    Ok(Prepared { selection, plan, engine, program: around.program.clone() })
 }
 
 impl Prepared {
@@ -122,7 +132,7 @@ pub fn perform_by(
     prepared: &Prepared,
     streams: Streams<'_>,
 ) -> Result<Record, RunError> {
-    let Prepared { selection, plan } = prepared;
+    let Prepared { selection, plan, engine, program } = prepared;
     // From here on a signal is passed on to the command, not fatal to us.
     let signals = Signals::take().map_err(|source| RunError::Signals { source })?;
     let started_at = clock::now();
@@ -136,7 +146,18 @@ pub fn perform_by(
 
     let id = run.to_string();
     let dir = store.dir(run);
-    let stage = Stage { run: &id, dir: &dir, streams, signals: &signals, starter };
+    let mounts = state.mounts().join(&id);
+    let stage = Stage {
+        run: &id,
+        dir: &dir,
+        state: state.root(),
+        mounts: &mounts,
+        engine: engine.as_ref(),
+        program,
+        streams,
+        signals: &signals,
+        starter,
+    };
     // A sandbox takes its time: it is begun first, and what was decided is written down meanwhile.
     let begun = resume::begin(&store, plan, &dir).map(|()| backend::begin(plan, &stage));
     // Until the end the mark and the plan are the record: see [`Store::record`].

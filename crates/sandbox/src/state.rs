@@ -100,6 +100,12 @@ impl StateDir {
         self.root.join("applying")
     }
 
+    /// One directory for each container whose workspace we mounted. Apart from the runs, so that nobody who
+    /// removes one reaches through a mount.
+    pub(crate) fn mounts(&self) -> PathBuf {
+        self.root.join("mounts")
+    }
+
     /// One directory for each launcher that runs.
     pub(crate) fn pool(&self) -> PathBuf {
         self.root.join("pool")

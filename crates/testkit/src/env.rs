@@ -162,6 +162,9 @@ impl TestEnv {
             .env("HOME", self.home())
             .env("XDG_STATE_HOME", self.xdg("state"))
             .env("XDG_CONFIG_HOME", self.xdg("config"))
+            // Wherever the host has an engine, a test has one only if it says so.
+            .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+            .env("CONTAINER_HOST", "unix:///nonexistent/podman.sock")
             .current_dir(self.workspace())
             .stdin(Stdio::null());
         self.user.take_over(&mut command);

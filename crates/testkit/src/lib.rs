@@ -10,6 +10,7 @@
 //! Everything here panics instead of returning errors: a test that cannot read its own surroundings
 //! has failed. `tests/architecture.rs` beside it holds the rules between the crates.
 
+pub mod docker;
 mod env;
 mod finished;
 mod leaks;

@@ -18,7 +18,7 @@ pub(crate) enum User {
 }
 
 /// Uid and gid of [`User::Nobody`]. Not 65534, which is also what unmapped ids are shown as.
-const ID: u32 = 12345;
+pub(crate) const ID: u32 = 12345;
 
 impl User {
     /// The user without privileges: only root has any to give up.

@@ -52,7 +52,10 @@ fn the_environment_is_only_what_was_given() {
     let text = done.stdout_text().into_owned();
     let (cwd, rest) = text.split_once('\n').unwrap();
     assert_eq!(cwd, env.workspace().to_str().unwrap());
-    assert_eq!(rest, "HOME PATH PWD XDG_CONFIG_HOME XDG_STATE_HOME eof\n");
+    assert_eq!(
+        rest,
+        "CONTAINER_HOST DOCKER_HOST HOME PATH PWD XDG_CONFIG_HOME XDG_STATE_HOME eof\n"
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
+use super::engine::Engines;
 use super::steps::{Counts, Skipped};
 use crate::cargo::{cargo, output_of, root, shown};
 
@@ -18,7 +19,7 @@ const JUNIT: &str = "target/nextest/ci/junit.xml";
 
 const SCOPE: [&str; 4] = ["--workspace", "--all-features", "--profile", PROFILE];
 
-pub(crate) fn run(filter: Option<&str>) -> Result<Counts> {
+pub(crate) fn run(filter: Option<&str>, engines: &Engines) -> Result<Counts> {
     let junit = root().join(JUNIT);
     // An old one would speak for a run that did not come this far.
     match fs::remove_file(&junit) {
@@ -28,6 +29,8 @@ pub(crate) fn run(filter: Option<&str>) -> Result<Counts> {
         _ => {}
     }
     let mut command = nextest("run", filter);
+    command.env("TEST_DOCKER_SOCKET", engines.docker());
+    command.env("TEST_PODMAN_SOCKET", engines.podman());
     let status = command.status().with_context(|| format!("cannot start {}", shown(&command)))?;
     let (passed, failed) = match fs::read_to_string(&junit) {
         Ok(text) => count(&text).with_context(|| format!("{} is not JUnit", junit.display()))?,

@@ -1,12 +1,8 @@
 //! `cofferdam doctor`: what this host can enforce, and what to do about the rest.
 
 use std::env;
-use std::fs;
 use std::io::Write;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use cofferdam_core::backend::Backend;
 use cofferdam_sandbox::doctor::{self, BackendVerdict, Check, Place, Status};
@@ -64,7 +60,7 @@ pub(crate) fn run(
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
-    let place = place(context)?;
+    let place = place(context);
     let report = Report::make(&place, args.backend.map(Backend::from));
     if args.json {
         json::print(out, &report)?;
@@ -74,24 +70,13 @@ pub(crate) fn run(
     Ok(report.exit())
 }
 
-fn place(context: &Context) -> Result<Place, Failure> {
-    let text = |name| context.variable(name).map(|value| value.to_string_lossy().into_owned());
-    let dir = |name| context.variable(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
-    // The directory that a process appears as belongs to the user it acts as.
-    let own = fs::metadata("/proc/self").context("cannot look at /proc/self: is /proc mounted?")?;
-    Ok(Place {
-        uid: own.uid(),
+fn place(context: &Context) -> Place {
+    let path = context.variable("PATH").map(|path| env::split_paths(path).collect());
+    Place {
         state_dir: context.state_dir.clone(),
-        path: context
-            .variable("PATH")
-            .map(|path| env::split_paths(path).collect())
-            .unwrap_or_default(),
-        runtime_dir: dir("XDG_RUNTIME_DIR"),
-        docker_host: text("DOCKER_HOST"),
-        docker_context: text("DOCKER_CONTEXT"),
-        docker_config: dir("DOCKER_CONFIG").unwrap_or_else(|| context.home.join(".docker")),
-        container_host: text("CONTAINER_HOST"),
-    })
+        path: path.unwrap_or_default(),
+        engines: context.engines(),
+    }
 }
 
 #[derive(Debug, Serialize)]

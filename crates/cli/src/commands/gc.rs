@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use cofferdam_core::quantity::Span;
 use cofferdam_sandbox::prune::prune;
-use cofferdam_sandbox::reconcile::{Whose, reconcile};
+use cofferdam_sandbox::reconcile::{Whose, reconcile, sweep_engines};
 use cofferdam_sandbox::state::StateDir;
 use serde_json::json as object;
 
@@ -35,7 +35,8 @@ pub(crate) struct GcArgs {
 
 pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
     let state = StateDir::open(&context.state_dir)?;
-    let done = reconcile(&state, &context.actor)?;
+    let mut done = reconcile(&state, &context.actor)?;
+    done.extend(sweep_engines(&state, &context.actor, &context.engines())?);
     let removed = match args.older_than {
         Some(age) => prune(&state, &context.actor, age)?,
         None => Vec::new(),
@@ -55,6 +56,7 @@ pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Resu
             let whose = match &run.whose {
                 Whose::Run(run) => format!("run {}", run.short()),
                 Whose::Launcher(name) => format!("launcher {name}"),
+                Whose::Engine(backend) => format!("{backend}, for a run that is not known"),
             };
             writeln!(out, "{whose}: removed {removed}")?;
             for left in &run.left {

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
         Ok(request) => request,
         Err(turned) => return turn_down(args, context, &attempted, None, turned),
     };
-    let prepared = match prepare(&request, &context.state_dir) {
+    let prepared = match prepare(&request, &context.state_dir, &context.engines()) {
         Ok(prepared) => prepared,
         Err(refusal) => {
             return turn_down(args, context, &attempted, Some(&request.spec), refusal.into());
@@ -73,7 +73,8 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
 pub(crate) fn prepare_for_driver(args: &RunArgs, context: &Context) -> Result<Prepared, Failure> {
     let attempted = Attempted::new(args, context);
     let request = request(args, context, &attempted).map_err(|turned| turned.failure)?;
-    prepare(&request, &context.state_dir).map_err(|refusal| Turned::from(refusal).failure)
+    prepare(&request, &context.state_dir, &context.engines())
+        .map_err(|refusal| Turned::from(refusal).failure)
 }
 
 /// Who wants to run what, as far as it is known before anything was checked.
@@ -242,7 +243,9 @@ fn finish(
     if let Some(message) = &outcome.message {
         say(&format!("{}: {message}", outcome_word(outcome.class)));
     } else if !args.quiet {
-        let seconds = record.usage.as_ref().map_or(0, |usage| usage.wall_ms);
+        let ended = record.finished_at.unwrap_or(record.started_at).unix_millis();
+        let whole = ended.saturating_sub(record.started_at.unix_millis());
+        let seconds = record.usage.as_ref().map_or(whole, |usage| usage.wall_ms);
         say(&format!(
             "run {} {} on {} after {}.{:03} s",
             record.run.short(),

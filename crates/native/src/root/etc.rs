@@ -58,7 +58,7 @@ pub(crate) fn make(
 ) -> Result<(), SysError> {
     root.directory("etc")?;
     root.directory("etc/ssl")?;
-    for (name, text) in written(identity) {
+    for (name, text) in written(identity.uid, identity.gid) {
         root.file(&format!("etc/{name}"), text.as_bytes())?;
     }
     root.symlink("etc/mtab", "/proc/self/mounts")?;
@@ -75,8 +75,7 @@ pub(crate) fn make(
 }
 
 /// The files that are made up, with their content.
-fn written(identity: &Identity) -> [(&'static str, String); 6] {
-    let (uid, gid) = (identity.uid, identity.gid);
+pub(crate) fn written(uid: u32, gid: u32) -> [(&'static str, String); 6] {
     [
         (
             "passwd",
@@ -161,12 +160,10 @@ fn is_public(mode: u32, needed: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::Way;
 
     #[test]
     fn accounts_are_three_and_none_has_a_home_of_the_host() {
-        let identity = Identity { uid: 1001, gid: 1002, way: Way::UserNamespace };
-        let files = written(&identity);
+        let files = written(1001, 1002);
         let text = |name: &str| &files.iter().find(|(n, _)| *n == name).unwrap().1;
         assert!(text("passwd").contains("sandbox:x:1001:1002:sandbox:/home/sandbox:/bin/sh\n"));
         assert_eq!(text("passwd").lines().count(), 3);

@@ -54,7 +54,7 @@ pub(super) fn run(
     };
     let effective =
         effective.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-    observer.standing(Standing { container_id: None, effective, receipt });
+    observer.standing(Standing { effective, receipt, ..Standing::default() });
     let ended = supervise(process, passage(stage.streams), patience(plan), stage.signals, observer);
     // The first process has ended everybody else, or died and took them along.
     if ended.as_ref().is_ok_and(|ended| ended.left.is_empty()) {

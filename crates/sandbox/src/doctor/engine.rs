@@ -6,18 +6,18 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use cofferdam_core::backend::Backend;
 
 use super::Place;
-use super::check::{Check, Question};
+use super::check::{Check, Question, Status};
+use crate::backend::docker;
+use crate::engine::address::{self, Address};
+use crate::engine::ask::{self, Reached};
+use crate::engine::{Engine as Found, Surroundings};
 
-mod address;
-mod ask;
-mod http;
 mod judge;
-
-use address::Address;
-use ask::Reached;
 
 /// For all that is said with one socket.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -31,8 +31,10 @@ pub(super) struct Engine {
     binary: Question,
     socket: Question,
     answer: Question,
+    container: Question,
     remedies: Remedies,
-    address: fn(&Place) -> Address,
+    address: fn(&Surroundings) -> Address,
+    backend: Backend,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +50,7 @@ pub(super) const DOCKER: Engine = Engine {
     binary: Question::new("docker.binary", "Docker's program"),
     socket: Question::new("docker.socket", "Docker's socket"),
     answer: Question::new("docker.answer", "Docker's answer"),
+    container: Question::new("docker.container", "a container of Docker's"),
     remedies: Remedies {
         install: "install Docker (https://docs.docker.com/engine/install)",
         start: "sudo systemctl start docker",
@@ -55,6 +58,7 @@ pub(super) const DOCKER: Engine = Engine {
                  rootless Docker",
     },
     address: address::docker,
+    backend: Backend::Docker,
 };
 
 pub(super) const PODMAN: Engine = Engine {
@@ -63,17 +67,19 @@ pub(super) const PODMAN: Engine = Engine {
     binary: Question::new("podman.binary", "Podman's program"),
     socket: Question::new("podman.socket", "Podman's socket"),
     answer: Question::new("podman.answer", "Podman's answer"),
+    container: Question::new("podman.container", "a container of Podman's"),
     remedies: Remedies {
         install: "install Podman (https://podman.io/docs/installation)",
         start: "systemctl --user enable --now podman.socket, or with sudo and without --user for root",
         permit: "systemctl --user enable --now podman.socket, and use your own",
     },
     address: address::podman,
+    backend: Backend::Podman,
 };
 
 pub(super) fn examine(place: &Place, engine: Engine) -> Vec<Check> {
     let binary = find_program(&place.path, engine.program);
-    let seen = match (engine.address)(place) {
+    let seen = match (engine.address)(&place.engines) {
         Address::Elsewhere { scheme, named_by } => Seen::Elsewhere { scheme, named_by },
         Address::Unreadable { what } => Seen::Unreadable { what },
         Address::Sockets(paths) => {
@@ -81,7 +87,31 @@ pub(super) fn examine(place: &Place, engine: Engine) -> Vec<Check> {
             Seen::Socket { path, reached }
         }
     };
-    judge::judge(engine, binary.as_deref(), &seen).into()
+    let mut checks: Vec<Check> = judge::judge(engine, binary.as_deref(), &seen).into();
+    let answers =
+        checks.iter().any(|check| check.id == engine.answer.id && check.status == Status::Ok);
+    checks.push(if answers {
+        container(place, engine)
+    } else {
+        engine.container.not_applicable("no engine to make one")
+    });
+    checks
+}
+
+/// Runs one, in earnest.
+fn container(place: &Place, engine: Engine) -> Check {
+    let begun = Instant::now();
+    let tried = match Found::find(engine.backend, &place.engines) {
+        Ok(found) => docker::trial(&found),
+        Err(lack) => return engine.container.fail(lack.reason, lack.remedy),
+    };
+    match tried {
+        Ok(()) => {
+            let millis = begun.elapsed().as_millis();
+            engine.container.ok(format!("made, run and removed in {millis} ms"))
+        }
+        Err(why) => engine.container.fail(why, "look at the engine's log"),
+    }
 }
 
 /// What was found about an engine's socket.

@@ -12,7 +12,7 @@ const CAP_SYS_ADMIN: u64 = 1 << 21;
 
 pub(super) fn examine(place: &Place) -> Check {
     match fs::read_to_string("/proc/self/status") {
-        Ok(status) => judge(place.uid, effective(&status)),
+        Ok(status) => judge(place.engines.uid, effective(&status)),
         Err(error) => PRIVILEGES
             .fail(format!("/proc/self/status: {error}"), "mount /proc where this program runs"),
     }

@@ -35,8 +35,6 @@ const NATIVE_SWITCHES: [&str; 3] =
 /// Each of them is needed to hold any limit.
 const LIMITS: [&str; 4] = ["cgroup.memory", "cgroup.pids", "cgroup.cpu", "cgroup.delegation"];
 
-const NOT_DRIVEN: &str = "this version does not drive container engines yet";
-
 /// One verdict a backend, in the order of preference.
 pub fn verdict(checks: &[Check]) -> Vec<BackendVerdict> {
     let checks = Checks(checks);
@@ -44,8 +42,8 @@ pub fn verdict(checks: &[Check]) -> Vec<BackendVerdict> {
         .into_iter()
         .map(|backend| {
             let judged = match backend {
-                Backend::Docker => engine(&checks, "docker.answer"),
-                Backend::Podman => engine(&checks, "podman.answer"),
+                Backend::Docker => engine(&checks, "docker.answer", "docker.container"),
+                Backend::Podman => engine(&checks, "podman.answer", "podman.container"),
                 Backend::Native => native(&checks),
                 Backend::Local => local(&checks),
             };
@@ -75,11 +73,15 @@ impl Checks<'_> {
 /// The reason why, or the reason why not.
 type Judged = Result<String, String>;
 
-fn engine(checks: &Checks<'_>, answer: &str) -> Judged {
-    Err(match checks.holds(answer) {
-        true => format!("an engine answers, but {NOT_DRIVEN}"),
-        false => format!("no engine answers; and {NOT_DRIVEN}"),
-    })
+fn engine(checks: &Checks<'_>, answer: &str, container: &str) -> Judged {
+    if !checks.holds("state.writable") {
+        return Err("it needs state.writable".to_owned());
+    }
+    match (checks.holds(answer), checks.holds(container)) {
+        (true, true) => Ok("the engine answers and ran a container".to_owned()),
+        (true, false) => Err(format!("the engine answers, but see {container}")),
+        (false, _) => Err(format!("no engine answers: see {answer}")),
+    }
 }
 
 fn native(checks: &Checks<'_>) -> Judged {
@@ -115,6 +117,7 @@ mod tests {
     fn host(odd: &'static str, status: Status) -> Vec<Check> {
         let ids = NATIVE.into_iter().chain(NATIVE_SWITCHES).chain(LIMITS);
         let ids = ids.chain(["landlock.abi", "docker.answer", "podman.answer"]);
+        let ids = ids.chain(["docker.container", "podman.container"]);
         ids.map(|id| {
             let check = Question::new(id, "a thing").ok("fine");
             if id == odd { Check { status, ..check } } else { check }
@@ -162,12 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn engines_are_not_driven_yet_whatever_they_answer() {
-        for (status, said) in [(Status::Ok, "an engine answers"), (Status::Fail, "no engine")] {
-            let verdict = of(Backend::Docker, &host("docker.answer", status));
-            assert!(!verdict.usable && verdict.because.starts_with(said), "{verdict:?}");
-            assert!(verdict.because.contains(NOT_DRIVEN));
+    fn an_engine_has_to_run_a_container() {
+        assert!(of(Backend::Docker, &host("", Status::Ok)).usable);
+        for id in ["docker.answer", "docker.container", "state.writable"] {
+            let verdict = of(Backend::Docker, &host(id, Status::Fail));
+            assert!(!verdict.usable && verdict.because.contains(id), "{verdict:?}");
         }
+        assert!(of(Backend::Podman, &host("docker.container", Status::Fail)).usable);
     }
 
     #[test]

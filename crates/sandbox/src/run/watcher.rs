@@ -133,7 +133,7 @@ impl Observer for Watcher<'_> {
             backend: self.plan.backend,
             command: self.command(),
             effective: standing.effective.clone(),
-            image_digest: None,
+            image_digest: standing.image_digest,
             env: self.plan.env.keys().map(ToString::to_string).collect(),
         };
         self.event(event);

@@ -27,8 +27,9 @@ const ENVIRONMENT_USERS: &[(&str, &str)] = &[];
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: &[&str] = &["utils", "helpers", "common", "manager"];
 
-/// What the sandbox crate may take from rustix: safe file calls and the types they speak in.
-const SANDBOX_RUSTIX: &[&str] = &["fs", "io", "fd", "path"];
+/// What the sandbox crate may take from rustix: safe file calls, the types they speak in, and `event` to wait
+/// for several descriptors at once.
+const SANDBOX_RUSTIX: &[&str] = &["event", "fs", "io", "fd", "path"];
 
 /// Written in two parts, so that this file keeps its own rule.
 const MACHINE_PATH: &str = concat!("/wo", "rk/");

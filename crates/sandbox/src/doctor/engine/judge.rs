@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use super::ask::{Reached, Version};
 use super::{Engine, Seen};
 use crate::doctor::check::Check;
-
-/// Docker 20.10 and Podman 4 speak it; nothing older is tried.
-const OLDEST_API: (u32, u32) = (1, 41);
+use crate::engine::OLDEST_API;
+use crate::engine::ask::{Reached, Version};
 
 pub(super) fn judge(engine: Engine, program: Option<&Path>, seen: &Seen) -> [Check; 3] {
     let binary = match program {
@@ -73,7 +71,7 @@ pub(super) fn judge(engine: Engine, program: Option<&Path>, seen: &Seen) -> [Che
 fn answers(engine: Engine, version: &Version) -> Check {
     let name = version.name.as_deref().unwrap_or(engine.name);
     let seen = format!("{name} {}, API {}", version.engine, version.api);
-    match api(&version.api) {
+    match version.api_numbers() {
         Some(api) if api >= OLDEST_API => engine.answer.ok(seen),
         Some(_) => engine.answer.warn(
             format!("{seen}: too old"),
@@ -84,11 +82,6 @@ fn answers(engine: Engine, version: &Version) -> Check {
             format!("check that it is {}", engine.name),
         ),
     }
-}
-
-fn api(text: &str) -> Option<(u32, u32)> {
-    let (major, minor) = text.split_once('.')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 #[cfg(test)]

@@ -14,14 +14,17 @@ use crate::doctor::Status;
 /// A place whose only Docker socket is the test's own.
 fn place(dir: &TempDir) -> Place {
     Place {
-        uid: 1000,
         state_dir: dir.path().to_owned(),
         path: vec![dir.path().to_owned()],
-        runtime_dir: None,
-        docker_host: Some(format!("unix://{}", socket(dir).display())),
-        docker_context: None,
-        docker_config: dir.path().to_owned(),
-        container_host: None,
+        engines: Surroundings {
+            uid: 1000,
+            program: PathBuf::new(),
+            runtime_dir: None,
+            docker_host: Some(format!("unix://{}", socket(dir).display())),
+            docker_context: None,
+            docker_config: dir.path().to_owned(),
+            container_host: None,
+        },
     }
 }
 
@@ -67,13 +70,15 @@ fn an_engine_that_answers() {
         version if version.starts_with("GET /version ") => {
             http(r#"{"Version":"27.1.0","ApiVersion":"1.46"}"#)
         }
-        other => panic!("{other:?}"),
+        // It is no engine: no container can be made.
+        _ => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
     });
     assert_eq!(checks[1].status, Status::Ok);
     assert_eq!(
         (checks[2].status, checks[2].detail.as_str()),
         (Status::Ok, "Docker 27.1.0, API 1.46")
     );
+    assert_eq!((checks[3].id, checks[3].status), ("docker.container", Status::Fail));
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::doctor::Place;
+use super::Surroundings;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Address {
+pub(crate) enum Address {
     /// In this order.
     Sockets(Vec<PathBuf>),
     /// Reached by something that is not a socket on this host. Only its kind is kept: the rest may hold
@@ -20,7 +20,7 @@ pub(super) enum Address {
 }
 
 /// `DOCKER_HOST`, then the chosen context, then the usual places.
-pub(super) fn docker(place: &Place) -> Address {
+pub(crate) fn docker(place: &Surroundings) -> Address {
     if let Some(host) = chosen(place.docker_host.as_deref()) {
         return parse(host, "DOCKER_HOST");
     }
@@ -45,7 +45,7 @@ pub(super) fn docker(place: &Place) -> Address {
 }
 
 /// `CONTAINER_HOST`, then the user's own, then root's.
-pub(super) fn podman(place: &Place) -> Address {
+pub(crate) fn podman(place: &Surroundings) -> Address {
     if let Some(host) = chosen(place.container_host.as_deref()) {
         return parse(host, "CONTAINER_HOST");
     }

@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use cofferdam_native::connect;
 use serde::Deserialize;
 
-use super::http::{self, Response, Trouble};
+use super::http::{self, Request, Response, Trouble};
+
+/// Most that is read of an answer. An engine's own is a few hundred bytes.
+const SMALL: usize = 64 * 1024;
 
 /// How far we got with a socket.
 #[derive(Debug)]
-pub(super) enum Reached {
+pub(crate) enum Reached {
     Missing,
     Denied,
     /// Nobody listens.
@@ -25,27 +28,36 @@ pub(super) enum Reached {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Version {
+pub(crate) struct Version {
     /// What it calls itself, where it says so.
-    pub(super) name: Option<String>,
-    pub(super) engine: String,
-    pub(super) api: String,
+    pub(crate) name: Option<String>,
+    pub(crate) engine: String,
+    pub(crate) api: String,
 }
 
-/// `patience` is for everything together.
-pub(super) fn ask(path: &Path, patience: Duration) -> Reached {
-    match converse(path, Instant::now() + patience) {
+impl Version {
+    /// `1.41` → (1, 41)
+    pub(crate) fn api_numbers(&self) -> Option<(u32, u32)> {
+        let (major, minor) = self.api.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+}
+
+/// `patience` is for the first word. One that spoke is there, and gets longer for the next: Podman starts programs
+/// to find out its own version.
+pub(crate) fn ask(path: &Path, patience: Duration) -> Reached {
+    match converse(path, patience) {
         Ok(version) => Reached::Engine(version),
         Err(reached) => reached,
     }
 }
 
-fn converse(path: &Path, deadline: Instant) -> Result<Version, Reached> {
-    let ping = get(path, "/_ping", deadline)?;
+fn converse(path: &Path, patience: Duration) -> Result<Version, Reached> {
+    let ping = get(path, "/_ping", Instant::now() + patience)?;
     if ping.status != 200 {
         return Err(Reached::Stranger(format!("status {} to a ping", ping.status)));
     }
-    let answer = get(path, "/version", deadline)?;
+    let answer = get(path, "/version", Instant::now() + 5 * patience)?;
     version(&answer).map_err(Reached::Stranger)
 }
 
@@ -56,15 +68,19 @@ fn get(path: &Path, target: &str, deadline: Instant) -> Result<Response, Reached
         return Err(Reached::Hung);
     }
     let stream = connect::unix_stream(path, left).map_err(unreached)?;
-    http::get(stream, target, deadline).map_err(|trouble| match trouble {
-        Trouble::Hung => Reached::Hung,
-        Trouble::TooLong => Reached::Stranger("an answer without end".to_owned()),
-        Trouble::Garbled(seen) if seen.is_empty() => {
-            Reached::Stranger("closed without an answer".to_owned())
-        }
-        Trouble::Garbled(seen) => Reached::Stranger(String::from_utf8_lossy(&seen).into_owned()),
-        Trouble::Io(error) => Reached::Failed(error),
-    })
+    http::exchange(stream, &Request::get(target), SMALL, deadline).map_err(
+        |trouble| match trouble {
+            Trouble::Hung => Reached::Hung,
+            Trouble::TooLong => Reached::Stranger("an answer without end".to_owned()),
+            Trouble::Garbled(seen) if seen.is_empty() => {
+                Reached::Stranger("closed without an answer".to_owned())
+            }
+            Trouble::Garbled(seen) => {
+                Reached::Stranger(String::from_utf8_lossy(&seen).into_owned())
+            }
+            Trouble::Io(error) => Reached::Failed(error),
+        },
+    )
 }
 
 /// Why there is no connection.

@@ -1,10 +1,9 @@
 use super::*;
 
-fn place(config: &Path) -> Place {
-    Place {
+fn place(config: &Path) -> Surroundings {
+    Surroundings {
         uid: 1000,
-        state_dir: "/s".into(),
-        path: Vec::new(),
+        program: PathBuf::new(),
         runtime_dir: Some("/run/user/1000".into()),
         docker_host: None,
         docker_context: None,
@@ -30,7 +29,7 @@ fn the_usual_places() {
     assert_eq!(docker(&nowhere), sockets(&docker_at));
     let podman_at = ["/run/user/1000/podman/podman.sock", "/run/podman/podman.sock"];
     assert_eq!(podman(&nowhere), sockets(&podman_at));
-    let root = Place { uid: 0, ..nowhere };
+    let root = Surroundings { uid: 0, ..nowhere };
     assert_eq!(podman(&root), sockets(&[podman_at[1], podman_at[0]]));
 }
 
@@ -38,7 +37,7 @@ fn the_usual_places() {
 fn a_variable_is_the_only_place() {
     let with = |host: &str| {
         let host = Some(host.to_owned());
-        docker(&Place { docker_host: host, ..place(Path::new("/nonexistent")) })
+        docker(&Surroundings { docker_host: host, ..place(Path::new("/nonexistent")) })
     };
     assert_eq!(with("unix:///tmp/d.sock"), sockets(&["/tmp/d.sock"]));
     assert_eq!(with(""), docker(&place(Path::new("/nonexistent"))));
@@ -50,7 +49,7 @@ fn a_variable_is_the_only_place() {
 #[test]
 fn of_an_address_elsewhere_only_the_kind_is_kept() {
     let host = Some("ssh://me:secret@example.com".to_owned());
-    let found = docker(&Place { docker_host: host, ..place(Path::new("/nonexistent")) });
+    let found = docker(&Surroundings { docker_host: host, ..place(Path::new("/nonexistent")) });
     assert!(matches!(&found, Address::Elsewhere { scheme, .. } if scheme == "ssh"), "{found:?}");
     assert!(!format!("{found:?}").contains("secret"));
 }
@@ -67,8 +66,9 @@ fn contexts_are_followed() {
     fs::write(dir.path().join("config.json"), r#"{"currentContext":"mine","auths":{}}"#).unwrap();
     assert_eq!(docker(&place(dir.path())), sockets(&["/m.sock"]));
 
-    let named =
-        |name: &str| docker(&Place { docker_context: Some(name.to_owned()), ..place(dir.path()) });
+    let named = |name: &str| {
+        docker(&Surroundings { docker_context: Some(name.to_owned()), ..place(dir.path()) })
+    };
     assert!(matches!(named("default"), Address::Sockets(paths) if paths.len() == 3));
     assert!(matches!(named("other"), Address::Unreadable { .. }));
 }

@@ -1,0 +1,373 @@
+//! Docker and Podman, one implementation: a plan becomes a container, which is made, looked at, started, watched
+//! and removed.
+//!
+//! [`run`] is read first. `request` says the plan in the engine's words, `compare` looks whether the engine made
+//! what it was told, `workspace` and `root` make ready what is mounted, `watch` sees it through, `clean` takes
+//! everything away again, also for owners that died.
+//!
+//! The engine is spoken with through its socket and by ids; no program of its own is ever started.
+
+mod caps;
+mod chore;
+mod clean;
+mod compare;
+mod create;
+mod effective;
+mod outcome;
+mod request;
+mod root;
+mod scratch;
+mod tar;
+#[cfg(test)]
+mod tests;
+mod ulimit;
+mod watch;
+mod workspace;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use cofferdam_core::mount::HostPath;
+use cofferdam_core::outcome::{Outcome, OutcomeClass};
+use cofferdam_core::plan::{Plan, Profile, Root};
+use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
+use cofferdam_core::spec::Seccomp;
+use cofferdam_native::outside::{self, User};
+use cofferdam_native::process::is_null_device;
+use cofferdam_native::{SysError, UPPER};
+use rustix::fs::fstat;
+use serde_json::{Value, json};
+
+use super::local::{passage, patience};
+use super::{Finish, Observer, Stage, Standing};
+use crate::engine::{Engine, EngineError, Patience, at};
+use crate::host::look_up;
+use crate::runs::current_owner;
+use crate::state::private_file;
+pub(crate) use caps::caps;
+pub(crate) use chore::trial;
+pub(crate) use clean::{Cleared, clear, end_processes, marked, sweep};
+use create::{CreateRequest, VolumeRequest};
+use effective::Process;
+use request::{Ground, Stdin, Unfit};
+pub(crate) use scratch::remove as remove_scratch;
+use watch::{Lost, Running, watch};
+
+/// What our containers and volumes carry: the run, who runs it, the hash of what it is confined by, and the
+/// state directory that knows of it.
+pub(crate) const LABEL_RUN: &str = "cofferdam.run";
+const LABEL_OWNER: &str = "cofferdam.owner";
+const LABEL_POLICY: &str = "cofferdam.policy";
+pub(crate) const LABEL_STATE: &str = "cofferdam.state";
+
+/// In the run's directory: which engine has to be asked about what it left. Written before anything is made.
+pub(crate) const NOTE: &str = "engine.json";
+
+/// How long an engine that died may take to come back, so that we can clean up.
+const COMING_BACK: Duration = Duration::from_secs(10);
+
+/// Why a run did not come to the command's own end.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("{}: {}", .0, .0.source)]
+    Sys(#[from] SysError),
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("the image {name} is not there ({said})")]
+    NoImage { name: String, said: String },
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    #[error("the engine made another container than it was told: {}", .0.join("; "))]
+    Different(Vec<String>),
+    #[error("{} is not what it was when the run was planned", .0.display())]
+    Changed(PathBuf),
+    #[error("the working directory {} is not there", .0.display())]
+    Workdir(PathBuf),
+    #[error("the system call filter {} cannot be used: {why}", path.display())]
+    Filter { path: PathBuf, why: String },
+    #[error("the container's first process is not as planned: {0}")]
+    Violation(String),
+    #[error("stopped by signal {0}")]
+    Canceled(i32),
+    #[error("lost the container: {0}")]
+    Lost(#[from] Lost),
+}
+
+/// Carries a plan out in a container.
+pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -> Finish {
+    let Some(engine) = stage.engine else {
+        let message = "there is no engine to run it";
+        let outcome = Outcome::ended(OutcomeClass::SandboxFailure, None, message);
+        return Finish { outcome, usage: None, cleanup: Cleanup::terminated() };
+    };
+    let ended = carry_out(plan, stage, engine, observer);
+    let cleared = clear_up(&ended, stage, engine);
+    let outcome = match ended {
+        Ok(outcome) => outcome,
+        Err(Trouble::Canceled(signal)) => {
+            let message = format!("stopped by signal {signal} before it was started");
+            Outcome::ended(OutcomeClass::Canceled, Some(signal), message)
+        }
+        Err(trouble) => Outcome::ended(OutcomeClass::SandboxFailure, None, trouble.to_string()),
+    };
+    let receipt = if cleared.left.is_empty() {
+        CleanupReceipt::Terminated
+    } else {
+        CleanupReceipt::Unconfirmed
+    };
+    Finish { outcome, usage: None, cleanup: Cleanup { receipt, left: cleared.left } }
+}
+
+fn carry_out(
+    plan: &Plan,
+    stage: &Stage<'_>,
+    engine: &Engine,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, Trouble> {
+    // Whoever has to clean up after us must know whom to ask.
+    note(stage, engine)?;
+    go_on(stage)?;
+    // What the container is made of, looked up and made ready.
+    let labels = labels(plan, stage);
+    let source = &plan.workspace.source.real;
+    let meta = fs::metadata(source).map_err(|error| Trouble::Io {
+        action: "look at",
+        path: source.0.clone(),
+        source: error,
+    })?;
+    let user = User::for_workspace(&meta);
+    check_workdir(plan, stage.dir)?;
+    let filter = filter(plan)?;
+    let image = image(plan, engine)?;
+    let shown = match plan.root {
+        Root::Host { .. } => root::shown(stage.dir, user, stage.program)?,
+        _ => Vec::new(),
+    };
+    let volume = VolumeRequest {
+        name: volume_name(stage.run),
+        driver: "local".to_owned(),
+        driver_opts: BTreeMap::new(),
+        labels: labels.clone(),
+    };
+    let ready = workspace::ready(plan, stage.dir, stage.mounts, engine, volume)?;
+    let request = request::request(
+        plan,
+        &Ground {
+            run: stage.run.to_owned(),
+            labels,
+            user,
+            image: image.clone(),
+            workspace: ready.workspace,
+            covers: ready.covers,
+            shown,
+            filter,
+            stdin: stdin_kind(stage),
+            processors: engine.processors.unwrap_or(1).max(1),
+            flavor: engine.flavor,
+            ulimits: ulimit::ulimits(engine.flavor),
+        },
+    )?;
+    // Made, but not started before it is seen to be what was asked for.
+    go_on(stage)?;
+    let id = create(engine, &request, stage.run)?;
+    let inspect = format!("/containers/{id}/json");
+    let found: Value = engine.get(&inspect, Patience::Short)?;
+    let differences = compare::differences(&request, &found, engine.flavor);
+    if !differences.is_empty() {
+        return Err(Trouble::Different(differences));
+    }
+    still_the_same(plan)?;
+    go_on(stage)?;
+    // Its streams and the question how it ends come first, so that nothing is missed.
+    let stdin = if request.open_stdin { "&stdin=1" } else { "" };
+    let attached =
+        engine.attach(&format!("/containers/{id}/attach?stream=1&stdout=1&stderr=1{stdin}"))?;
+    let end = engine.await_answer(&format!("/containers/{id}/wait?condition=next-exit"))?;
+    let started = Instant::now();
+    engine.tell(&format!("/containers/{id}/start"), Patience::Long)?;
+    // The container has its mounts; ours have served.
+    let left = outside::withdraw(stage.dir, stage.mounts);
+    // What would not go is tried again at the end, and told then.
+    drop(left);
+    let process = first_process(engine, &inspect, plan, user, &ready.hidden)?;
+    let mut effective = effective::settings(engine, &found);
+    if !ready.unprotected.is_empty() {
+        let names: Vec<_> = ready.unprotected.iter().map(|p| p.display().to_string()).collect();
+        effective.insert("blocked_unprotected".to_owned(), json!(names));
+    }
+    observer.standing(Standing {
+        container_id: Some(id.clone()),
+        image_digest: Some(image),
+        effective,
+        receipt: effective::receipt(plan, &found, &process, &ready.hidden),
+    });
+    let running = Running { engine, id: &id, attached, end, started };
+    let streams = if request.open_stdin {
+        stage.streams
+    } else {
+        super::Streams { stdin: None, ..stage.streams }
+    };
+    let cause = watch(running, passage(streams), patience(plan), stage.signals, observer)?;
+    let found: Value = engine.get(&inspect, Patience::Short)?;
+    Ok(outcome::outcome(plan, at(&found, &["State"]), cause))
+}
+
+/// Whether somebody has told us to stop. From the start on, signals are the container's.
+fn go_on(stage: &Stage<'_>) -> Result<(), Trouble> {
+    const STOPPING: [i32; 4] = [1, 2, 3, 15];
+    while let Some(signal) = stage.signals.next()? {
+        if STOPPING.contains(&signal) {
+            return Err(Trouble::Canceled(signal));
+        }
+    }
+    Ok(())
+}
+
+fn note(stage: &Stage<'_>, engine: &Engine) -> Result<(), Trouble> {
+    let path = stage.dir.join(NOTE);
+    let fail = |source| Trouble::Io { action: "write", path: path.clone(), source };
+    let text = serde_json::to_vec(engine).map_err(|error| fail(error.into()))?;
+    let mut file = private_file().write(true).create_new(true).open(&path).map_err(fail)?;
+    file.write_all(&text).map_err(fail)
+}
+
+fn labels(plan: &Plan, stage: &Stage<'_>) -> BTreeMap<String, String> {
+    let owner = current_owner();
+    let profile = serde_json::to_vec(&Profile::of(plan)).unwrap_or_default();
+    let policy = blake3::hash(&profile).to_hex()[..32].to_owned();
+    let owner = format!("{}:{}:{}", owner.pid, owner.start_ticks, owner.boot_id);
+    let mut labels = run_labels(stage.run, stage.state);
+    labels.insert(LABEL_OWNER.to_owned(), owner);
+    labels.insert(LABEL_POLICY.to_owned(), policy);
+    labels
+}
+
+/// By which a run's things are found again.
+pub(crate) fn run_labels(run: &str, state: &Path) -> BTreeMap<String, String> {
+    [(LABEL_RUN, run.to_owned()), (LABEL_STATE, state_label(state))]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+}
+
+/// A state directory as it stands on labels: everybody who may use the engine can read those.
+pub(crate) fn state_label(state: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    blake3::hash(state.as_os_str().as_bytes()).to_hex()[..32].to_owned()
+}
+
+pub(crate) fn volume_name(run: &str) -> String {
+    format!("cofferdam-{run}")
+}
+
+/// A runtime makes a working directory that is missing, as root, and that may be in the user's own tree.
+fn check_workdir(plan: &Plan, dir: &Path) -> Result<(), Trouble> {
+    let Ok(below) = plan.workdir.strip_prefix(&plan.workspace.target) else { return Ok(()) };
+    if plan.mounts.iter().any(|mount| plan.workdir.starts_with(&mount.target)) {
+        return Ok(());
+    }
+    // A run that goes on from another may find it in the layer above the host's.
+    let host = plan.workspace.source.real.join(below);
+    let above = plan.from.as_ref().map(|_| fs::symlink_metadata(dir.join(UPPER).join(below)));
+    let found = match above {
+        None => fs::metadata(&host),
+        Some(Err(e)) if e.kind() == io::ErrorKind::NotFound => fs::metadata(&host),
+        Some(above) => above,
+    };
+    match found {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        _ => Err(Trouble::Workdir(plan.workdir.0.clone())),
+    }
+}
+
+fn filter(plan: &Plan) -> Result<Option<String>, Trouble> {
+    let Some(Seccomp::File(path)) = &plan.seccomp else { return Ok(None) };
+    let fail = |why: String| Trouble::Filter { path: path.0.clone(), why };
+    let text = fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
+    if !value.is_object() {
+        return Err(fail("it is no JSON object".to_owned()));
+    }
+    // On one line: engines compare it as text.
+    Ok(Some(value.to_string()))
+}
+
+fn image(plan: &Plan, engine: &Engine) -> Result<String, Trouble> {
+    let Root::Image { image, .. } = &plan.root else { return root::image(engine) };
+    let missing = || Trouble::NoImage { name: image.to_string(), said: "removed meanwhile".into() };
+    root::id_of(engine, image.as_str())?.ok_or_else(missing)
+}
+
+fn stdin_kind(stage: &Stage<'_>) -> Stdin {
+    match stage.streams.stdin {
+        Some(fd) if !fstat(fd).is_ok_and(|stat| is_null_device(&stat)) => Stdin::Open,
+        _ => Stdin::Empty,
+    }
+}
+
+fn create(engine: &Engine, request: &CreateRequest, run: &str) -> Result<String, Trouble> {
+    let target = format!("/containers/create?name=cofferdam-{run}");
+    let made: Value = engine.post(&target, request, Patience::Long)?;
+    match at(&made, &["Id"]).as_str() {
+        Some(id) if id.bytes().all(|b| b.is_ascii_hexdigit()) && !id.is_empty() => {
+            Ok(id.to_owned())
+        }
+        _ => Err(Trouble::Different(vec!["it has no id".to_owned()])),
+    }
+}
+
+/// The last look at what will be mounted: a name may lead elsewhere by now.
+fn still_the_same(plan: &Plan) -> Result<(), Trouble> {
+    let mounts = plan.mounts.iter().map(|mount| &mount.source);
+    for path in mounts.chain(&plan.toolchains).chain([&plan.workspace.source]) {
+        let HostPath { real, identity, .. } = path;
+        let same = look_up(real).is_ok_and(|now| now.identity == *identity && now.real == *real);
+        if !same {
+            return Err(Trouble::Changed(real.0.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn first_process(
+    engine: &Engine,
+    inspect: &str,
+    plan: &Plan,
+    user: User,
+    hidden: &[PathBuf],
+) -> Result<Process, Trouble> {
+    let found: Value = engine.get(inspect, Patience::Short)?;
+    let pid = at(&found, &["State", "Pid"]).as_u64().unwrap_or(0);
+    match effective::process(pid, plan, user, hidden) {
+        Process::Otherwise(what) => Err(Trouble::Violation(what)),
+        process => Ok(process),
+    }
+}
+
+/// Everything goes, whatever happened. An engine that was lost is given time to come back.
+fn clear_up(ended: &Result<Outcome, Trouble>, stage: &Stage<'_>, engine: &Engine) -> Cleared {
+    let lost = match ended {
+        Err(Trouble::Lost(_)) => true,
+        Err(Trouble::Engine(error)) => !error.is_answer(),
+        _ => false,
+    };
+    let deadline = Instant::now() + if lost { COMING_BACK } else { Duration::ZERO };
+    let mut cleared = loop {
+        let cleared = clear(engine, stage.run, stage.dir, stage.mounts);
+        if cleared.left.is_empty() || Instant::now() >= deadline {
+            break cleared;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    if lost {
+        clean::end_processes(stage.run, &mut cleared);
+    }
+    if cleared.left.is_empty() {
+        cleared.left = scratch::remove(engine, stage.dir, &run_labels(stage.run, stage.state));
+    }
+    cleared
+}

@@ -1,0 +1,139 @@
+//! What an engine can hold, by what it says about itself. Nothing is assumed: what it does not say it has is
+//! not promised.
+
+use std::collections::BTreeMap;
+
+use cofferdam_core::backend::Backend;
+use cofferdam_core::caps::{Caps, Guarantee};
+use cofferdam_core::image::ImageRef;
+use cofferdam_core::quantity::ByteSize;
+use cofferdam_core::spec::{Network, SandboxSpec};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::engine::{Engine, Flavor, Patience};
+
+/// As much of `/info` as decides something. Absent is no.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(super) struct Info {
+    #[serde(rename = "OSType")]
+    os: String,
+    operating_system: String,
+    memory_limit: bool,
+    swap_limit: bool,
+    #[serde(rename = "CpuCfsQuota")]
+    cpu_quota: bool,
+    pids_limit: bool,
+    security_options: Vec<String>,
+    runtimes: BTreeMap<String, Value>,
+    mem_total: u64,
+    #[serde(rename = "NCPU")]
+    processors: u64,
+}
+
+/// What of a request only the engine can answer for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Found {
+    /// Whether the image that the request names is there; true where it names none.
+    pub(super) image: bool,
+    /// Whether the engine has a bridge, where one is asked for.
+    pub(super) bridge: bool,
+}
+
+/// What this engine can hold for such a request.
+pub(crate) fn caps(backend: Backend, engine: &mut Engine, spec: &SandboxSpec) -> Caps {
+    let told = |error: &dyn std::fmt::Display| {
+        Caps::unusable(backend, error.to_string(), "look at the engine's log")
+    };
+    let info: Info = match engine.get("/info", Patience::Short) {
+        Ok(info) => info,
+        Err(error) => return told(&error),
+    };
+    engine.processors = Some(info.processors);
+    let mut found = Found { image: true, bridge: false };
+    if let Some(image) = wanted(spec) {
+        match engine.get::<Value>(&format!("/images/{image}/json"), Patience::Short) {
+            Ok(_) => {}
+            Err(error) if error.is_missing() => found.image = false,
+            Err(error) => return told(&error),
+        }
+    }
+    if spec.network == Network::Bridge {
+        found.bridge = engine.flavor == Flavor::Podman
+            || engine.get::<Value>("/networks/bridge", Patience::Short).is_ok();
+    }
+    judge(backend, engine.flavor, &info, spec, &found)
+}
+
+fn wanted(spec: &SandboxSpec) -> Option<&ImageRef> {
+    spec.image.as_ref().filter(|image| !image.is_host())
+}
+
+pub(super) fn judge(
+    backend: Backend,
+    flavor: Flavor,
+    info: &Info,
+    spec: &SandboxSpec,
+    found: &Found,
+) -> Caps {
+    use Guarantee::*;
+    let option = |name: &str| info.security_options.iter().any(|o| o.starts_with(name));
+    let unusable = |reason: String, remedy: &str| Caps::unusable(backend, reason, remedy);
+    if info.os != "linux" {
+        return unusable(format!("its containers are of {}", info.os), "use one for Linux");
+    }
+    if info.operating_system.contains("Docker Desktop") {
+        let reason = "Docker Desktop runs in a machine of its own, which does not see this disk";
+        return unusable(reason.to_owned(), "use an engine on this host");
+    }
+    if option("name=rootless") {
+        let reason = "it runs rootless, where files would belong to ids that are not yours";
+        return unusable(reason.to_owned(), "use the native backend, or an engine of root's");
+    }
+    if spec.repository.is_some() {
+        let reason =
+            "the workspace's git repository lies outside it, and containers cannot stage that";
+        return unusable(reason.to_owned(), "use the native backend");
+    }
+    if let Some(image) = wanted(spec).filter(|_| !found.image) {
+        let program = if flavor == Flavor::Podman { "podman" } else { "docker" };
+        let remedy =
+            format!("{program} pull {image}, or leave the image out to use the host's own");
+        return unusable(format!("it has no image {image}"), &remedy);
+    }
+    let mut caps = Caps::confining(backend);
+    caps.enforces.remove(&Landlock);
+    caps.enforces.extend([ImageRoot, SeccompProfile, NetworkHost, NetworkBridge, Runtime]);
+    let limits = "boot the host with the control group switched on, as the engine's info says";
+    for (guarantee, there, what) in [
+        (MemoryLimit, info.memory_limit && info.swap_limit, "memory and swap"),
+        (CpuLimit, info.cpu_quota, "processor time"),
+        (PidsLimit, info.pids_limit, "the number of processes"),
+    ] {
+        if !there {
+            caps = caps.without(guarantee, format!("the engine cannot limit {what}"), limits);
+        }
+    }
+    if !option("name=seccomp") {
+        let remedy = "use a kernel and an engine with system call filters";
+        for guarantee in [Seccomp, SeccompProfile] {
+            caps = caps.without(guarantee, "the engine has no system call filter", remedy);
+        }
+    }
+    if !found.bridge {
+        let remedy = "start the engine with a bridge, or use network none";
+        caps = caps.without(NetworkBridge, "the engine has no network named bridge", remedy);
+    }
+    if let Some(runtime) = spec.runtime.as_ref().filter(|name| !info.runtimes.contains_key(*name)) {
+        let known: Vec<_> = info.runtimes.keys().map(String::as_str).collect();
+        let remedy = format!("add it to the engine's settings, or use one of {}", known.join(", "));
+        caps = caps.without(Runtime, format!("the engine has no runtime {runtime}"), remedy);
+    }
+    let terminal = "this version gives containers no terminal yet";
+    caps = caps.without(Tty, terminal, "leave --tty out");
+    let proxy = "named hosts need a proxy, which this version does not have";
+    caps = caps.without(NetworkAllow, proxy, "use network none");
+    caps.host_memory = (info.mem_total > 0).then_some(ByteSize(info.mem_total));
+    caps
+}

@@ -1,0 +1,256 @@
+//! `plan × ground → create request`, a pure function: everything the plan says, said to an engine.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::caps::Guarantee;
+use cofferdam_core::mount::Access;
+use cofferdam_core::paths::ExactPath;
+use cofferdam_core::plan::{HOME, Plan, Root};
+use cofferdam_core::spec::{Mode, Network, Terminal};
+use cofferdam_native::outside::User;
+
+use super::create::{
+    BindOptions, CreateRequest, Healthcheck, HostConfig, LogConfig, MountKind, MountPoint, Ulimit,
+};
+use super::root::FIRST;
+use crate::backend::local::MARKER;
+use crate::engine::Flavor;
+use crate::first::WORD;
+
+/// What was found or made for this run before the container.
+#[derive(Debug, Clone)]
+pub(super) struct Ground {
+    pub(super) run: String,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) user: User,
+    /// The image by its id.
+    pub(super) image: String,
+    pub(super) workspace: Workspace,
+    /// Laid over what is blocked: an empty file or directory, and where.
+    pub(super) covers: Vec<(PathBuf, PathBuf)>,
+    /// Parts of the host that stand in for an image, read-only.
+    pub(super) shown: Vec<(PathBuf, PathBuf)>,
+    /// Text of the system call filter, where the plan names a file.
+    pub(super) filter: Option<String>,
+    pub(super) stdin: Stdin,
+    /// How many processors the engine's host has: a larger share of them than all is all.
+    pub(super) processors: u64,
+    pub(super) flavor: Flavor,
+    pub(super) ulimits: Vec<Ulimit>,
+}
+
+/// How the workspace comes into the container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Workspace {
+    /// Mounted by us with everything in it: `outside::show`. Further mounts of the plan stand beside it.
+    Shown { path: PathBuf, mounts: Vec<(PathBuf, PathBuf)> },
+    /// An overlay that the engine mounts.
+    Volume(String),
+    /// The host's directory itself.
+    Itself(PathBuf),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stdin {
+    Open,
+    Empty,
+}
+
+/// What cannot be said to an engine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unfit {
+    #[error("{what} is not UTF-8, and an engine takes only text")]
+    NotText { what: &'static str },
+    #[error("the plan has no root that a container can have")]
+    NoRoot,
+    #[error("a repository outside the workspace cannot be staged in a container")]
+    Repository,
+}
+
+/// Bytes of a home where the plan does not say, as in a native sandbox.
+const HOME_SIZE: u64 = 64 << 20;
+
+pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unfit> {
+    // Field by field: whoever adds one to the plan has to say here what becomes of it.
+    let Plan {
+        version: _,
+        backend: _,
+        command,
+        workdir,
+        workspace: _,
+        // No container has one yet: an engine is not offered for such a workspace.
+        repository,
+        // In the upper directory before anything is mounted.
+        from: _,
+        root,
+        mounts: _,
+        toolchains: _,
+        tmpfs: _,
+        // Found in the workspace, and in `ground` as covers or in what is shown.
+        blocked: _,
+        env,
+        network,
+        // Of network `allow`, which no engine is asked for.
+        allow_hosts: _,
+        limits,
+        // Its text is in `ground`; without one the engine's own filter is on.
+        seccomp: _,
+        runtime,
+        terminal,
+        relaxed,
+        overrides: _,
+    } = plan;
+    if repository.is_some() {
+        return Err(Unfit::Repository);
+    }
+    let held = |guarantee| !relaxed.iter().any(|relaxed| relaxed.guarantee == guarantee);
+    let mut args = Vec::with_capacity(command.len());
+    for arg in command {
+        args.push(text(&arg.0, "an argument")?);
+    }
+    // The host's own tree has no place for an engine's first process: then it is ours.
+    let is_host = matches!(root, Root::Host { .. });
+    if is_host {
+        args.splice(..0, [FIRST, WORD, "--"].map(str::to_owned));
+    }
+    let cmd = args.split_off(1.min(args.len()));
+    let readonly_rootfs = match root {
+        Root::Host { readonly } | Root::Image { readonly, .. } => *readonly,
+        Root::Bare => return Err(Unfit::NoRoot),
+    };
+    let mut security_opt = vec!["no-new-privileges:true".to_owned()];
+    security_opt.extend(ground.filter.as_ref().map(|filter| format!("seccomp={filter}")));
+    let memory = held(Guarantee::MemoryLimit).then_some(limits.memory.0);
+    let nano = u64::from(limits.cpus.millis).min(ground.processors * 1000) * 1_000_000;
+    let planned = env.iter().map(|(name, value)| format!("{name}={}", value.reveal()));
+    let is_open = ground.stdin == Stdin::Open;
+    Ok(CreateRequest {
+        image: ground.image.clone(),
+        entrypoint: args,
+        cmd,
+        env: planned.chain([format!("{MARKER}={}", ground.run)]).collect(),
+        working_dir: text(workdir.as_os_str(), "the working directory")?,
+        user: format!("{}:{}", ground.user.uid, ground.user.gid),
+        hostname: "sandbox".to_owned(),
+        labels: ground.labels.clone(),
+        tty: *terminal == Terminal::Tty,
+        open_stdin: is_open,
+        stdin_once: is_open,
+        attach_stdin: is_open,
+        attach_stdout: true,
+        attach_stderr: true,
+        healthcheck: (!is_host).then(|| Healthcheck { test: vec!["NONE".to_owned()] }),
+        host_config: HostConfig {
+            readonly_rootfs,
+            privileged: false,
+            cap_add: Vec::new(),
+            cap_drop: vec!["ALL".to_owned()],
+            security_opt,
+            memory,
+            memory_swap: memory,
+            nano_cpus: held(Guarantee::CpuLimit).then_some(nano),
+            pids_limit: held(Guarantee::PidsLimit).then_some(limits.pids),
+            network_mode: match network {
+                Network::None | Network::Allow => "none",
+                Network::Bridge => "bridge",
+                Network::Host => "host",
+            }
+            .to_owned(),
+            ipc_mode: "private".to_owned(),
+            init: !is_host,
+            auto_remove: false,
+            tmpfs: tmpfs(plan, ground)?,
+            mounts: mounts(plan, ground)?,
+            ulimits: ground.ulimits.clone(),
+            // Output is carried by us and kept within its limit; the engine is to keep none.
+            log_config: LogConfig { kind: "none".to_owned() },
+            runtime: runtime.clone(),
+        },
+    })
+}
+
+fn tmpfs(plan: &Plan, ground: &Ground) -> Result<BTreeMap<String, String>, Unfit> {
+    let User { uid, gid } = ground.user;
+    // Podman knows no owner of a memory file system: there everybody in the container may write to it, and that
+    // is one user. A runtime may give it the mode of what it covers; its owner can write to it all the same.
+    let (owner, private) = match ground.flavor {
+        Flavor::Docker => (format!(",uid={uid},gid={gid}"), "0700"),
+        Flavor::Podman => (String::new(), "1777"),
+    };
+    let options =
+        |size: u64, mode: &str| format!("rw,exec,nosuid,nodev,size={size},mode={mode}{owner}");
+    let mut all = BTreeMap::new();
+    for (target, size) in &plan.tmpfs {
+        all.insert(text(target.as_os_str(), "a tmpfs target")?, options(size.0, "1777"));
+    }
+    let size = plan.tmpfs.get(&ExactPath::from(HOME)).map_or(HOME_SIZE, |size| size.0);
+    all.insert(HOME.to_owned(), options(size, private));
+    Ok(all)
+}
+
+fn mounts(plan: &Plan, ground: &Ground) -> Result<Vec<MountPoint>, Unfit> {
+    let mut mounts = Vec::new();
+    for (source, target) in &ground.shown {
+        mounts.push(bind(source, target, Access::Read, Below::Left)?);
+    }
+    if matches!(plan.root, Root::Host { .. }) {
+        for toolchain in &plan.toolchains {
+            let (source, target) = (&toolchain.real, &toolchain.asked);
+            mounts.push(bind(source, target, Access::Read, Below::Left)?);
+        }
+    }
+    let target = &plan.workspace.target;
+    let access = if plan.workspace.mode == Mode::Readonly { Access::Read } else { Access::Write };
+    match &ground.workspace {
+        Workspace::Shown { path, mounts: beside } => {
+            mounts.push(bind(path, target, access, Below::Taken)?);
+            for (source, target) in beside {
+                let planned = plan.mounts.iter().find(|mount| mount.target() == *target);
+                let access = planned.map_or(Access::Read, |mount| mount.access);
+                mounts.push(bind(source, target, access, Below::Left)?);
+            }
+            return Ok(mounts);
+        }
+        Workspace::Volume(name) => mounts.push(MountPoint {
+            kind: MountKind::Volume,
+            source: name.clone(),
+            target: text(target.as_os_str(), "the workspace's place")?,
+            read_only: access == Access::Read,
+            bind_options: None,
+        }),
+        Workspace::Itself(path) => mounts.push(bind(path, target, access, Below::Left)?),
+    }
+    for mount in &plan.mounts {
+        mounts.push(bind(&mount.source.real, &mount.target, mount.access, Below::Left)?);
+    }
+    for (source, target) in &ground.covers {
+        mounts.push(bind(source, target, Access::Read, Below::Left)?);
+    }
+    Ok(mounts)
+}
+
+/// Whether what is mounted below a directory is bound with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Below {
+    Taken,
+    Left,
+}
+
+fn bind(source: &Path, target: &Path, access: Access, below: Below) -> Result<MountPoint, Unfit> {
+    Ok(MountPoint {
+        kind: MountKind::Bind,
+        source: text(source.as_os_str(), "a mount source")?,
+        target: text(target.as_os_str(), "a mount target")?,
+        read_only: access == Access::Read,
+        // Private and with all below is what engines do by themselves; Podman takes any word about depth for a
+        // wish to have only the top.
+        bind_options: (below == Below::Left)
+            .then(|| BindOptions { propagation: "rprivate".to_owned(), non_recursive: true }),
+    })
+}
+
+fn text(bytes: &OsStr, what: &'static str) -> Result<String, Unfit> {
+    bytes.to_str().map(str::to_owned).ok_or(Unfit::NotText { what })
+}

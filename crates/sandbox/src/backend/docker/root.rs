@@ -1,0 +1,194 @@
+//! `image: host`: an image with next to nothing in it, made once, over which the host's own programs are
+//! laid read-only. So an engine needs no registry, and the user's toolchain is there.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use cofferdam_native::outside::{Tree, User, etc_files, etc_shown, system_trees};
+use serde_json::Value;
+
+use super::Trouble;
+use super::tar::Tar;
+use crate::engine::{Engine, Patience, at};
+
+/// Name of the image, before a hash of what is in it. Not a tag: Podman loses that of an import.
+const NAME: &str = "cofferdam-host";
+/// The made-up `/etc`, in the run's directory.
+pub(super) const ETC: &str = "etc";
+/// Where this program is seen by the container of which it is the first process.
+pub(super) const FIRST: &str = "/run/cofferdam/first";
+/// A larger file is bound instead of copied.
+const COPIED: u64 = 256 << 10;
+
+/// The id of the image, which is made where it is missing.
+pub(super) fn image(engine: &Engine) -> Result<String, Trouble> {
+    let tar = skeleton(&system_trees()?)?;
+    let name = format!("{NAME}-{}", &blake3::hash(&tar).to_hex()[..16]);
+    if let Some(id) = id_of(engine, &name)? {
+        return Ok(id);
+    }
+    let label = crate::engine::encoded("LABEL cofferdam.image=host");
+    let target = format!("/images/create?fromSrc=-&repo={name}&tag=latest&changes={label}");
+    let said = engine.send_tar(&target, &tar)?;
+    id_of(engine, &name)?.ok_or_else(|| Trouble::NoImage {
+        name,
+        said: String::from_utf8_lossy(&said.body).trim().to_owned(),
+    })
+}
+
+/// What a name stands for, now.
+pub(super) fn id_of(engine: &Engine, name: &str) -> Result<Option<String>, Trouble> {
+    match engine.get::<Value>(&format!("/images/{name}/json"), Patience::Short) {
+        Ok(image) => Ok(at(&image, &["Id"]).as_str().map(str::to_owned)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Directories to mount on, and links as the host has them. The same host gives the same bytes.
+fn skeleton(trees: &[Tree]) -> Result<Vec<u8>, Trouble> {
+    let mut tar = Tar::default();
+    for dir in [
+        "dev",
+        "etc",
+        "home",
+        "home/sandbox",
+        "proc",
+        "run",
+        "run/cofferdam",
+        "sys",
+        "tmp",
+        "var",
+        "workspace",
+    ] {
+        // Runtimes give a memory file system the mode of what it covers.
+        tar.directory(dir, if matches!(dir, "tmp" | "home/sandbox") { 0o1777 } else { 0o755 });
+    }
+    tar.link("var/tmp", "/tmp");
+    for tree in trees {
+        match tree {
+            Tree::Directory { path } => tar.directory(&top(path)?, 0o755),
+            Tree::Link { path, target } => {
+                let target = target.to_str().ok_or_else(|| odd(path))?;
+                tar.link(&top(path)?, target);
+            }
+        }
+    }
+    Ok(tar.finish())
+}
+
+fn top(path: &Path) -> Result<String, Trouble> {
+    let name = path.strip_prefix("/").ok().and_then(Path::to_str).ok_or_else(|| odd(path))?;
+    Ok(name.to_owned())
+}
+
+fn odd(path: &Path) -> Trouble {
+    let source = io::Error::other("its name is not text");
+    Trouble::Io { action: "show", path: path.to_owned(), source }
+}
+
+/// Parts of the host to bind, each with its place inside. A made-up `/etc` is written into `dir`.
+pub(super) fn shown(
+    dir: &Path,
+    user: User,
+    program: &Path,
+) -> Result<Vec<(PathBuf, PathBuf)>, Trouble> {
+    let mut binds = vec![(program.to_owned(), FIRST.into())];
+    for tree in system_trees()? {
+        if let Tree::Directory { path } = tree {
+            binds.push((path.clone(), path));
+        }
+    }
+    let etc = dir.join(ETC);
+    make_dir(&etc)?;
+    binds.push((etc.clone(), "/etc".into()));
+    for (name, text) in etc_files(user) {
+        write(&etc.join(name), text.as_bytes())?;
+        // An engine lays files of its own over these, which tell of the host's network.
+        if matches!(name, "hosts" | "hostname" | "resolv.conf") {
+            binds.push((etc.join(name), Path::new("/etc").join(name)));
+        }
+    }
+    link("/proc/self/mounts".as_ref(), &etc.join("mtab"))?;
+    for path in etc_shown()? {
+        let Ok(below) = path.strip_prefix("/etc") else { continue };
+        show(&path, &etc.join(below), &mut binds)?;
+    }
+    Ok(binds)
+}
+
+/// A link as the same link, a small file as a copy; anything else is bound over a place of its kind.
+fn show(host: &Path, place: &Path, binds: &mut Vec<(PathBuf, PathBuf)>) -> Result<(), Trouble> {
+    let look = |e| Trouble::Io { action: "look at", path: host.to_owned(), source: e };
+    let meta = fs::symlink_metadata(host).map_err(look)?;
+    if let Some(parent) = place.parent() {
+        make_dir(parent)?;
+    }
+    if meta.is_symlink() {
+        return link(&fs::read_link(host).map_err(look)?, place);
+    }
+    if meta.is_file() && meta.len() <= COPIED {
+        return write(place, &fs::read(host).map_err(look)?);
+    }
+    if meta.is_dir() {
+        make_dir(place)?;
+    } else {
+        write(place, b"")?;
+    }
+    binds.push((host.to_owned(), host.to_owned()));
+    Ok(())
+}
+
+fn make_dir(path: &Path) -> Result<(), Trouble> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(path);
+    made.map_err(|source| Trouble::Io { action: "make", path: path.to_owned(), source })
+}
+
+fn link(target: &Path, place: &Path) -> Result<(), Trouble> {
+    symlink(target, place).map_err(|source| Trouble::Io {
+        action: "make",
+        path: place.to_owned(),
+        source,
+    })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
+    fs::write(path, bytes).map_err(|source| Trouble::Io {
+        action: "write",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_host_gives_the_same_image() {
+        let trees = [
+            Tree::Directory { path: "/usr".into() },
+            Tree::Link { path: "/bin".into(), target: "usr/bin".into() },
+        ];
+        let one = skeleton(&trees).unwrap();
+        assert_eq!(one, skeleton(&trees).unwrap());
+        assert_ne!(one, skeleton(&trees[..1]).unwrap());
+        assert_eq!(one.len() % 512, 0);
+    }
+
+    #[test]
+    fn a_made_up_etc_is_complete_and_public() {
+        let dir = tempfile::tempdir().unwrap();
+        let binds = shown(dir.path(), User { uid: 1001, gid: 1002 }, Path::new("/bin/sh")).unwrap();
+        let passwd = fs::read_to_string(dir.path().join("etc/passwd")).unwrap();
+        assert!(passwd.contains("sandbox:x:1001:1002:"));
+        assert!(!dir.path().join("etc/shadow").exists());
+        for (source, target) in &binds {
+            assert!(source.exists(), "{}", source.display());
+            assert!(target.is_absolute() && *target != Path::new("/etc/shadow"));
+        }
+        assert!(binds.iter().any(|(_, target)| target == Path::new("/etc/resolv.conf")));
+    }
+}

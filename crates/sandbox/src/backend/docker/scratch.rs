@@ -1,0 +1,62 @@
+//! Removes what was made in a run's directory for its container alone.
+//!
+//! Of an overlay that an engine mounted, the kernel's scratch space belongs to root and may hold a marker of
+//! removed files. Whoever is not root cannot take it away; so a container does, which sees that one directory,
+//! the host's programs and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use cofferdam_native::WORK;
+
+use super::chore::{self, Chore};
+use super::{Trouble, root, workspace};
+use crate::engine::Engine;
+
+/// What would not go. Nothing may be mounted in `dir` any more.
+pub(crate) fn remove(
+    engine: &Engine,
+    dir: &Path,
+    labels: &BTreeMap<String, String>,
+) -> Vec<String> {
+    let mut left = Vec::new();
+    let kernels = dir.join(WORK).join("work");
+    if let Err(error) = fs::remove_dir(&kernels)
+        && error.kind() == io::ErrorKind::DirectoryNotEmpty
+        && !cofferdam_native::outside::can_show()
+    {
+        if let Err(trouble) = empty_as_root(engine, &dir.join(WORK), labels) {
+            left.push(format!("directory {}: {trouble}", kernels.display()));
+        }
+        // What is still wrong shows when its parent is removed.
+        fs::remove_dir(&kernels).ok();
+    }
+    for name in [root::ETC, workspace::COVERS, WORK] {
+        note(&dir.join(name), fs::remove_dir_all(dir.join(name)), &mut left);
+    }
+    let link = dir.join(workspace::LOWER);
+    note(&link, fs::remove_file(&link), &mut left);
+    left
+}
+
+fn note(path: &Path, answer: io::Result<()>, left: &mut Vec<String>) {
+    match answer {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            left.push(format!("{}: {e}", path.display()));
+        }
+        _ => {}
+    }
+}
+
+/// Empties `work/work`. Root without any capability may do that to what belongs to root.
+fn empty_as_root(
+    engine: &Engine,
+    work: &Path,
+    labels: &BTreeMap<String, String>,
+) -> Result<(), Trouble> {
+    let script = "chmod 700 /scratch/work && rm -rf /scratch/work/*";
+    let bind = Some((work, Path::new("/scratch")));
+    chore::done(engine, &Chore { script, user: "0:0", labels, bind }).map(|_| ())
+}

@@ -1,0 +1,212 @@
+//! How the workspace comes into a container: mounted by us where we are root, else by the engine.
+//!
+//! Ours is the native sandbox's own, with owners swapped and blocked paths hidden. Of the engine's, a volume
+//! that is an overlay, the upper directory is in the run's directory all the same, and blocked paths are
+//! covered by binds.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::plan::Plan;
+use cofferdam_core::spec::Mode;
+use cofferdam_native::outside::{self, Blocked};
+use cofferdam_native::{PLACEHOLDERS, UPPER, WORK};
+use serde_json::Value;
+
+use super::Trouble;
+use super::create::VolumeRequest;
+use super::request::Workspace;
+use crate::engine::{Engine, Patience};
+
+/// What stands ready for the container.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) workspace: Workspace,
+    pub(super) covers: Vec<(PathBuf, PathBuf)>,
+    pub(super) hidden: Vec<PathBuf>,
+    pub(super) unprotected: Vec<PathBuf>,
+}
+
+/// Names in the run's directory: what covers lie over blocked paths, and where the workspace is.
+pub(super) const COVERS: &str = "covers";
+pub(super) const LOWER: &str = "lower";
+
+pub(super) fn ready(
+    plan: &Plan,
+    dir: &Path,
+    place: &Path,
+    engine: &Engine,
+    volume: VolumeRequest,
+) -> Result<Ready, Trouble> {
+    if outside::can_show() {
+        let view = outside::show(plan, dir, place)?;
+        let outside::View { workspace: path, mounts, hidden, unprotected } = view;
+        let workspace = Workspace::Shown { path, mounts };
+        return Ok(Ready { workspace, covers: Vec::new(), hidden, unprotected });
+    }
+    let source = &plan.workspace.source.real;
+    let blocked = outside::blocked_in(source, &plan.blocked)?;
+    let mut ready = match plan.workspace.mode {
+        Mode::Stage => {
+            make_layers(dir, source)?;
+            let volume = VolumeRequest { driver_opts: overlay(dir)?, ..volume };
+            let name = volume.name.clone();
+            engine.post::<Value>("/volumes/create", &volume, Patience::Short)?;
+            Ready::new(Workspace::Volume(name))
+        }
+        Mode::Direct | Mode::Readonly => Ready::new(Workspace::Itself(source.0.clone())),
+    };
+    ready.cover(plan, dir, blocked)?;
+    ready.protect_git(plan);
+    Ok(ready)
+}
+
+impl Ready {
+    fn new(workspace: Workspace) -> Self {
+        let (covers, hidden, unprotected) = (Vec::new(), Vec::new(), Vec::new());
+        Self { workspace, covers, hidden, unprotected }
+    }
+
+    /// Binds the workspace's own `.git` read-only over itself where the rest is written to directly: git on the
+    /// host executes what stands in there. A link is left alone, as in a native sandbox.
+    fn protect_git(&mut self, plan: &Plan) {
+        let git = plan.workspace.source.real.join(".git");
+        let there = fs::symlink_metadata(&git).is_ok_and(|meta| !meta.is_symlink());
+        let hidden = self.hidden.iter().any(|path| path == Path::new(".git"));
+        if plan.workspace.mode == Mode::Direct && there && !hidden {
+            self.covers.push((git, plan.workspace.target.join(".git")));
+        }
+    }
+
+    /// Lays something empty over each blocked path. A link, or a name that is not there yet, first gets a file
+    /// to be covered, where that does not touch the host.
+    fn cover(&mut self, plan: &Plan, dir: &Path, blocked: Blocked) -> Result<(), Trouble> {
+        let Blocked { mut files, mut directories, links, missing } = blocked;
+        // A link cannot be covered, but what it leads to can, as far as that is in the container at all.
+        let source = &plan.workspace.source.real;
+        for link in &links {
+            let Ok(led_to) = fs::canonicalize(source.join(link)) else { continue };
+            let Ok(inside) = led_to.strip_prefix(source) else { continue };
+            if inside.as_os_str().is_empty() {
+                let source = io::Error::other("it leads to the workspace itself");
+                return Err(Trouble::Io { action: "hide", path: link.clone(), source });
+            }
+            let covered = if led_to.is_dir() { &mut directories } else { &mut files };
+            covered.push(inside.to_owned());
+        }
+        let made: Vec<PathBuf> = links.into_iter().chain(missing).collect();
+        match plan.workspace.mode {
+            Mode::Stage => {
+                let upper = dir.join(UPPER);
+                let mut noted = Vec::new();
+                for path in &made {
+                    placeholder(&upper, path, &plan.workspace.source.real, &mut noted)?;
+                    files.push(path.clone());
+                }
+                note(&dir.join(PLACEHOLDERS), &noted)?;
+            }
+            Mode::Direct => self.unprotected = made,
+            // What cannot be written cannot be made.
+            Mode::Readonly => {}
+        }
+        for paths in [&mut files, &mut directories] {
+            paths.sort();
+            paths.dedup();
+        }
+        if files.is_empty() && directories.is_empty() {
+            return Ok(());
+        }
+        let covers = dir.join(COVERS);
+        let (file, directory) = (covers.join("file"), covers.join("directory"));
+        make_dir(&directory)?;
+        fs::write(&file, b"").map_err(failed("write", &file))?;
+        let mode = fs::Permissions::from_mode(0o444);
+        fs::set_permissions(&file, mode).map_err(failed("change", &file))?;
+        for (cover, paths) in [(&file, &files), (&directory, &directories)] {
+            let target = |path: &PathBuf| plan.workspace.target.join(path);
+            self.covers.extend(paths.iter().map(|path| (cover.clone(), target(path))));
+            self.hidden.extend(paths.iter().cloned());
+        }
+        Ok(())
+    }
+}
+
+/// An empty file in the upper layer, with the directories on the way to it.
+fn placeholder(
+    upper: &Path,
+    path: &Path,
+    lower: &Path,
+    noted: &mut Vec<PathBuf>,
+) -> Result<(), Trouble> {
+    let ways: Vec<&Path> = path.ancestors().skip(1).filter(|w| !w.as_os_str().is_empty()).collect();
+    for way in ways.into_iter().rev() {
+        let place = upper.join(way);
+        if place.is_dir() {
+            continue;
+        }
+        let below = fs::symlink_metadata(lower.join(way)).ok();
+        let mode = below.as_ref().map_or(0o755, |meta| meta.permissions().mode() & 0o7777);
+        fs::DirBuilder::new().mode(mode).create(&place).map_err(failed("make", &place))?;
+        // One that stands in the host's tree as well is no new one.
+        if below.is_none() {
+            noted.push(way.to_owned());
+        }
+    }
+    let place = upper.join(path);
+    fs::write(&place, b"").map_err(failed("write", &place))?;
+    noted.push(path.to_owned());
+    Ok(())
+}
+
+fn note(file: &Path, paths: &[PathBuf]) -> Result<(), Trouble> {
+    use std::os::unix::ffi::OsStrExt as _;
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    for path in paths {
+        text.extend(path.as_os_str().as_bytes());
+        text.push(0);
+    }
+    fs::write(file, text).map_err(failed("write", file))
+}
+
+/// The layers, and a link to the workspace: its own path may hold signs that mean something to a mount.
+fn make_layers(dir: &Path, workspace: &Path) -> Result<(), Trouble> {
+    let upper = dir.join(UPPER);
+    let meta = fs::metadata(workspace).map_err(failed("look at", workspace))?;
+    make_dir(&upper)?;
+    let mode = fs::Permissions::from_mode(meta.mode() & 0o7777);
+    fs::set_permissions(&upper, mode).map_err(failed("change", &upper))?;
+    make_dir(&dir.join(WORK))?;
+    let link = dir.join(LOWER);
+    symlink(workspace, &link).map_err(failed("make", &link))
+}
+
+/// As an unprivileged native sandbox mounts it: what marks removed directories can be read by who owns them.
+fn overlay(dir: &Path) -> Result<std::collections::BTreeMap<String, String>, Trouble> {
+    let path = dir.to_str().filter(|path| !path.contains([',', ':', '\\', '"', '\'']));
+    let path = path.ok_or_else(|| {
+        let source =
+            io::Error::other("an engine cannot be told a path with , : \\ or quotes in it");
+        Trouble::Io { action: "stage in", path: dir.to_owned(), source }
+    })?;
+    let options = format!(
+        "lowerdir={path}/{LOWER},upperdir={path}/{UPPER},workdir={path}/{WORK},\
+         userxattr,redirect_dir=nofollow,metacopy=off,index=off,xino=off"
+    );
+    let pairs = [("type", "overlay"), ("device", "overlay"), ("o", options.as_str())];
+    Ok(pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+fn make_dir(path: &Path) -> Result<(), Trouble> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(path);
+    made.map_err(failed("make", path))
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Trouble {
+    let path = path.to_owned();
+    move |source| Trouble::Io { action, path, source }
+}

@@ -1,0 +1,271 @@
+//! Claims about container engines: real ones, of their own. `cargo xtask test` starts an engine for all tests
+//! and says where its socket is; a test that has to kill one starts [`PrivateEngine`].
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::unprivileged::ID;
+use crate::{Finished, TestEnv, wait_until};
+
+/// Which engine a claim is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    Docker,
+    Podman,
+}
+
+impl Which {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+        }
+    }
+
+    /// The socket that the tests were told of. With the feature on, a missing engine is a failure.
+    fn socket(self) -> PathBuf {
+        let variable = match self {
+            Self::Docker => "TEST_DOCKER_SOCKET",
+            Self::Podman => "TEST_PODMAN_SOCKET",
+        };
+        match std::env::var_os(variable) {
+            Some(socket) => socket.into(),
+            None => panic!("{variable} names no socket: start the tests with `cargo xtask test`"),
+        }
+    }
+}
+
+/// An engine, and how it is used in a test.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    which: Which,
+    socket: PathBuf,
+}
+
+impl Engine {
+    /// The one that all tests share.
+    pub fn shared(which: Which) -> Self {
+        Self { which, socket: which.socket() }
+    }
+
+    /// `cofferdam` in the surroundings of `env`, which knows of this engine and no other.
+    pub fn cofferdam(&self, env: &TestEnv) -> Command {
+        let mut command = env.cofferdam();
+        let (own, other) = match self.which {
+            Which::Docker => ("DOCKER_HOST", "CONTAINER_HOST"),
+            Which::Podman => ("CONTAINER_HOST", "DOCKER_HOST"),
+        };
+        command.env(own, self.address()).env(other, "unix:///nonexistent");
+        command
+    }
+
+    fn run_command(&self, env: &TestEnv, flags: &[&str]) -> Command {
+        let mut command = self.cofferdam(env);
+        command.args(["run", "--quiet", "--sandbox", self.which.name()]).args(flags);
+        command
+    }
+
+    /// Runs a shell script in a container, to its end.
+    #[track_caller]
+    pub fn run(&self, env: &TestEnv, flags: &[&str], script: &str) -> Finished {
+        self.exec(env, flags, &["sh", "-c", script])
+    }
+
+    /// The same for a command of several words.
+    #[track_caller]
+    pub fn exec(&self, env: &TestEnv, flags: &[&str], words: &[&str]) -> Finished {
+        let mut command = self.run_command(env, flags);
+        command.arg("--").args(words);
+        env.finish(command)
+    }
+
+    /// Starts a shell script in a container and returns at once.
+    pub fn spawn(&self, env: &TestEnv, flags: &[&str], script: &str) -> Child {
+        let mut command = self.run_command(env, flags);
+        command.args(["--", "sh", "-c", script]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().unwrap_or_else(|e| panic!("cannot start cofferdam: {e}"))
+    }
+
+    /// Runs another command of cofferdam's.
+    #[track_caller]
+    pub fn command<A: AsRef<OsStr>>(
+        &self,
+        env: &TestEnv,
+        args: impl IntoIterator<Item = A>,
+    ) -> Finished {
+        let mut command = self.cofferdam(env);
+        command.args(args);
+        env.finish(command)
+    }
+
+    fn address(&self) -> String {
+        format!("unix://{}", self.socket.display())
+    }
+
+    /// What the engine's own client says. Podman is spoken with in Docker's language, as cofferdam does.
+    #[track_caller]
+    pub fn client(&self, args: &[&str]) -> String {
+        let output = Command::new("docker")
+            .args(["-H", &self.address()])
+            .args(args)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap_or_else(|e| panic!("cannot start docker: {e}"));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        assert!(output.status.success(), "docker {args:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// Containers and volumes of the runs of `env` that are still there.
+    #[track_caller]
+    pub fn left(&self, env: &TestEnv) -> Vec<String> {
+        let runs: BTreeSet<String> = env.runs().into_iter().collect();
+        let ours = |line: &&str| line.split(' ').nth(1).is_some_and(|run| runs.contains(run));
+        let label = "{{.Label \"cofferdam.run\"}}";
+        let containers = format!("{{{{.ID}}}} {label}");
+        let volumes = format!("{{{{.Name}}}} {label}");
+        let mut found = Vec::new();
+        for args in [
+            ["ps", "-a", "--filter", "label=cofferdam.run", "--format", &containers].as_slice(),
+            ["volume", "ls", "--filter", "label=cofferdam.run", "--format", &volumes].as_slice(),
+        ] {
+            found.extend(self.client(args).lines().filter(ours).map(str::to_owned));
+        }
+        found
+    }
+}
+
+/// Tries a claim twice: as whoever runs the tests, and as a user without privileges who may use the engine.
+/// Nothing is left in the engine afterwards.
+pub fn as_root_and_as_user(binary: &str, which: Which, claim: impl Fn(&Engine, &TestEnv)) {
+    let engine = Engine::shared(which);
+    for env in [TestEnv::with_binary(binary), TestEnv::with_binary(binary).unprivileged()] {
+        claim(&engine, &env);
+        assert_eq!(engine.left(&env), Vec::<String>::new());
+    }
+}
+
+/// A Docker engine of one test's own, to be killed.
+#[derive(Debug)]
+pub struct PrivateEngine {
+    dir: tempfile::TempDir,
+    daemon: Option<Child>,
+}
+
+impl PrivateEngine {
+    pub fn start() -> Self {
+        let open = fs::Permissions::from_mode(0o711);
+        let dir = tempfile::Builder::new().prefix("cofferdam-engine-").permissions(open).tempdir();
+        let mut engine =
+            Self { dir: dir.expect("a temporary directory can be made"), daemon: None };
+        engine.start_again();
+        engine
+    }
+
+    /// With what it had before.
+    pub fn start_again(&mut self) {
+        let at = |name: &str| self.dir.path().join(name);
+        let log = fs::File::options().create(true).append(true).open(at("log"));
+        let daemon = Command::new("dockerd")
+            .arg("--host")
+            .arg(format!("unix://{}", self.socket().display()))
+            .arg("--data-root")
+            .arg(at("data"))
+            .arg("--exec-root")
+            .arg(at("exec"))
+            .arg("--pidfile")
+            .arg(at("pid"))
+            .args(["--bridge", "none", "--iptables=false", "--ip6tables=false"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log.expect("a log can be made"))
+            .spawn();
+        self.daemon = Some(daemon.unwrap_or_else(|e| panic!("cannot start dockerd: {e}")));
+        let engine = self.engine();
+        let answers = || {
+            let mut client = Command::new("docker");
+            client.args(["-H", &engine.address(), "version"]);
+            client.stdout(Stdio::null()).stderr(Stdio::null());
+            client.status().is_ok_and(|status| status.success())
+        };
+        assert!(
+            wait_until(Duration::from_secs(30), answers),
+            "dockerd does not answer:\n{}",
+            fs::read_to_string(at("log")).unwrap_or_default()
+        );
+        chown(self.socket(), Some(0), Some(ID)).expect("root can give a socket away");
+    }
+
+    pub fn engine(&self) -> Engine {
+        Engine { which: Which::Docker, socket: self.socket() }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("sock")
+    }
+
+    /// Without a chance to clean up.
+    pub fn kill(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            daemon.kill().expect("it can be killed");
+            daemon.wait().expect("it can be waited for");
+        }
+    }
+
+    /// Makes it deaf for as long as the guard lives.
+    pub fn freeze(&self) -> Frozen {
+        let pid = self.daemon.as_ref().expect("it runs").id();
+        signal("-STOP", pid);
+        Frozen(pid)
+    }
+}
+
+impl Drop for PrivateEngine {
+    fn drop(&mut self) {
+        // Asked first: one that is killed leaves its own containerd and mounts behind.
+        if self.daemon.is_none() {
+            self.start_again();
+        }
+        if let Some(mut daemon) = self.daemon.take() {
+            signal("-TERM", daemon.id());
+            let gone = wait_until(Duration::from_secs(20), || {
+                daemon.try_wait().is_ok_and(|status| status.is_some())
+            });
+            if !gone {
+                self.dir.disable_cleanup(true);
+            }
+        }
+        unmount_below(self.dir.path());
+    }
+}
+
+/// Wakes the engine up when it goes.
+#[derive(Debug)]
+pub struct Frozen(u32);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        signal("-CONT", self.0);
+    }
+}
+
+fn signal(name: &str, pid: u32) {
+    let status = Command::new("kill").args([name, &pid.to_string()]).status();
+    assert!(status.is_ok_and(|status| status.success()), "kill {name} {pid}");
+}
+
+/// An engine that was killed once may leave mounts in its own directory.
+fn unmount_below(dir: &Path) {
+    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mut points: Vec<&str> = text.lines().filter_map(|line| line.split(' ').nth(4)).collect();
+    points.retain(|point| Path::new(point).starts_with(dir));
+    for point in points.into_iter().rev() {
+        let status = Command::new("umount").args(["-l", point]).status();
+        assert!(status.is_ok_and(|status| status.success()), "umount {point}");
+    }
+}
