@@ -60,15 +60,24 @@ fn gone_on_with_and_applied() {
         env.file("f", "old\n");
         env.file("gone", "g\n");
         env.file("d/a", "a\n");
-        engine.run(env, &[], "echo one > f; rm gone; rm -r d; mkdir d; echo > d/b").assert_exit(0);
-        let flags = ["--from", "last", "--workdir", "d"];
-        let done = engine.run(env, &flags, "cat ../f; ls . ..; echo two >> ../f; echo c > c");
-        done.assert_exit(0).assert_stdout("one\n.:\nb\n\n..:\nd\nf\n");
+        env.file("lost/x", "x\n");
+        let script = "echo one > f; rm -r gone lost d; mkdir d new; echo > d/b";
+        engine.run(env, &[], script).assert_exit(0);
+        let first = env.runs().pop().unwrap();
+        // What the earlier run made can be worked in, and what it removed cannot, nor is it made anew.
+        engine
+            .run(env, &["--from", &first, "--workdir", "lost"], "true")
+            .assert_exit(125)
+            .assert_stderr_has("working directory");
+        let flags = ["--from", &first, "--workdir", "new"];
+        let done =
+            engine.run(env, &flags, "cat ../f; ls .. ../d; echo two >> ../f; echo c > ../d/c");
+        done.assert_exit(0).assert_stdout("one\n..:\nd\nf\nnew\n\n../d:\nb\n");
         assert_eq!(fs::read(env.workspace().join("f")).unwrap(), b"old\n");
         engine.command(env, ["apply", "last"]).assert_exit(0);
         assert_eq!(fs::read(env.workspace().join("f")).unwrap(), b"one\ntwo\n");
         assert_eq!(fs::read(env.workspace().join("d/c")).unwrap(), b"c\n");
-        for gone in ["gone", "d/a"] {
+        for gone in ["gone", "lost", "d/a"] {
             assert!(!env.workspace().join(gone).exists(), "{gone}");
         }
         engine.command(env, ["undo", "last"]).assert_exit(0);
