@@ -31,6 +31,7 @@ const PROGRAMS: &[Program] = &[
     Program { name: "docker", package: "docker.io", why: "a client to look at engines with" },
     Program { name: "podman", package: "podman", why: "another engine for the tests" },
     Program { name: "runc", package: "runc", why: "the runtime of both" },
+    Program { name: "busybox", package: "busybox-static", why: "what the tests make an image of" },
     Program { name: "ps", package: "procps", why: "processes seen from inside a sandbox" },
 ];
 

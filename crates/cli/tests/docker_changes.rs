@@ -95,7 +95,8 @@ fn git(env: &TestEnv, dir: &Path, args: &[&str]) {
 }
 
 fn repository(env: &TestEnv) -> PathBuf {
-    let dir = env.file("../repo/tracked", "1\n").parent().unwrap().to_owned();
+    let dir = env.top().join("repo");
+    env.file("../repo/tracked", "1\n");
     git(env, &dir, &["init", "-q", "-b", "main", "."]);
     git(env, &dir, &["add", "."]);
     git(env, &dir, &["commit", "-qm", "first"]);
