@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use cofferdam_native::WORK;
+use cofferdam_native::{UPPER, WORK};
 
 use super::chore::{self, Chore};
 use super::{Trouble, root, workspace};
@@ -32,6 +33,9 @@ pub(crate) fn remove(
         }
         // What is still wrong shows when its parent is removed.
         fs::remove_dir(&kernels).ok();
+    }
+    if let Err(trouble) = open_upper(engine, &dir.join(UPPER), labels) {
+        left.push(format!("directory {}: {trouble}", dir.join(UPPER).display()));
     }
     for name in [root::ETC, workspace::COVERS, WORK] {
         note(&dir.join(name), fs::remove_dir_all(dir.join(name)), &mut left);
@@ -58,5 +62,21 @@ fn empty_as_root(
 ) -> Result<(), Trouble> {
     let script = "chmod 700 /scratch/work && rm -rf /scratch/work/*";
     let bind = Some((work, Path::new("/scratch")));
+    chore::done(engine, &Chore { script, user: "0:0", labels, bind }).map(|_| ())
+}
+
+/// Podman gives a volume to the owner that its place has in the image, which is root. What was changed is to
+/// be sealed and removed by us all the same; nobody else gets as far as this directory.
+fn open_upper(
+    engine: &Engine,
+    upper: &Path,
+    labels: &BTreeMap<String, String>,
+) -> Result<(), Trouble> {
+    let is_roots = fs::metadata(upper).is_ok_and(|meta| meta.uid() == 0);
+    if !is_roots || cofferdam_native::outside::can_show() {
+        return Ok(());
+    }
+    let bind = Some((upper, Path::new("/scratch")));
+    let script = "chmod 777 /scratch";
     chore::done(engine, &Chore { script, user: "0:0", labels, bind }).map(|_| ())
 }
