@@ -26,7 +26,7 @@ mod workspace;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ use super::{Finish, Observer, Stage, Standing};
 use crate::engine::{Engine, EngineError, Patience, at};
 use crate::host::look_up;
 use crate::runs::current_owner;
-use crate::state::private_file;
+use crate::state::{StateError, write_atomically};
 pub(crate) use caps::caps;
 pub(crate) use chore::trial;
 pub(crate) use clean::{Cleared, clear, end_processes, marked, sweep};
@@ -76,6 +76,8 @@ enum Trouble {
     Engine(#[from] EngineError),
     #[error("{}: {}", .0, .0.source)]
     Sys(#[from] SysError),
+    #[error("{}{}", .0, because(.0))]
+    State(#[from] StateError),
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("the image {name} is not there ({said})")]
@@ -96,6 +98,10 @@ enum Trouble {
     Canceled(i32),
     #[error("lost the container: {0}")]
     Lost(#[from] Lost),
+}
+
+fn because(error: &dyn std::error::Error) -> String {
+    error.source().map(|source| format!(": {source}")).unwrap_or_default()
 }
 
 /// Carries a plan out in a container.
@@ -228,12 +234,15 @@ fn go_on(stage: &Stage<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Whole or not at all: without it, nothing was asked of any engine.
 fn note(stage: &Stage<'_>, engine: &Engine) -> Result<(), Trouble> {
     let path = stage.dir.join(NOTE);
-    let fail = |source| Trouble::Io { action: "write", path: path.clone(), source };
-    let text = serde_json::to_vec(engine).map_err(|error| fail(error.into()))?;
-    let mut file = private_file().write(true).create_new(true).open(&path).map_err(fail)?;
-    file.write_all(&text).map_err(fail)
+    let text = serde_json::to_vec(engine).map_err(|error| Trouble::Io {
+        action: "write",
+        path: path.clone(),
+        source: error.into(),
+    })?;
+    Ok(write_atomically(&path, &text)?)
 }
 
 fn labels(plan: &Plan, stage: &Stage<'_>) -> BTreeMap<String, String> {
