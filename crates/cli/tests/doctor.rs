@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use cofferdam_testkit::{Finished, TestEnv};
 
-const NATIVE: [&str; 21] = [
+const NATIVE: [&str; 22] = [
     "kernel.version",
     "process.privileges",
     "namespace.user",
@@ -29,6 +29,7 @@ const NATIVE: [&str; 21] = [
     "cgroup.pids",
     "cgroup.cpu",
     "cgroup.delegation",
+    "native.sandbox",
 ];
 const ENGINES: [&str; 8] = [
     "docker.binary",
@@ -172,4 +173,24 @@ fn an_address_with_a_password_is_not_shown() {
     let done = env.finish(command);
     assert!(done.stdout_text().contains("DOCKER_HOST names tcp://…: not looked at"));
     assert!(!done.stdout_text().contains("pa55"));
+}
+
+#[test]
+fn a_whole_sandbox_is_made_where_one_can_be_and_not_where_it_cannot() {
+    for env in [test_env(), test_env().unprivileged()] {
+        let done = env.run(["doctor", "--backend", "native", "--json"]);
+        let made = check(&done, "native.sandbox");
+        assert_eq!(made["status"], "ok", "{made}");
+        assert!(made["detail"].as_str().unwrap().starts_with("made one"), "{made}");
+    }
+    // A root of a user namespace that lost every capability.
+    let env = test_env();
+    let mut bare = env.program("unshare");
+    bare.args(["--user", "--map-root-user", "setpriv", "--bounding-set=-all", "--inh-caps=-all"]);
+    bare.arg(env.cofferdam().get_program()).args(["doctor", "--backend", "native", "--json"]);
+    let done = env.finish(bare);
+    let failed = check(&done, "native.sandbox");
+    assert_eq!(failed["status"], "fail", "{failed}");
+    assert!(failed["remedy"].is_string() && !some_confines(&done));
+    done.assert_exit(1);
 }

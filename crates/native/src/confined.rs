@@ -1,7 +1,8 @@
 //! Starts a command in a sandbox of its own, in two steps.
 //!
 //! [`begin`] makes a process with new namespaces that confines itself by the
-//! [recipe](crate::recipe), reports what it came to, and waits. [`Waiting::go`] tells it what to run, and
+//! [recipe](crate::recipe), reports what it came to, and waits; [`bear`] and [`Unsupplied::supply`] are the two
+//! halves of that. [`Waiting::go`] tells it what to run, and
 //! [`Begun::go`] what to run as soon as it stands. A sandbox that was prepared long ago and one that was
 //! made for this very command are made, confined, read back and started by the same lines.
 //!
@@ -23,7 +24,7 @@ use cofferdam_core::plan::{Plan, Profile};
 use crate::process::{StartError, StdinKind};
 pub use error::ConfineError;
 pub(crate) use prepare::check_owners;
-pub use prepare::{Begun, Handed, Preparation, Prepared, begin, prepare};
+pub use prepare::{Begun, Handed, Preparation, Prepared, Unsupplied, bear, begin, prepare};
 pub use waiting::{Notes, Running, Waiting};
 
 /// What to start, and where its traces go.

@@ -109,8 +109,10 @@ fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     let depth = if identity.has_user_namespace() { Depth::Tree } else { Depth::One };
 
     // An empty root, then what of the system is shown in it.
-    let state = open_state(kit.state).map_err(at(Step::Root))?;
-    let root = Root::new(&state, &plan.workspace.target).map_err(at(Step::Root))?;
+    // It lies over the host's, which stays in sight until it is let go: a path is looked up from where
+    // the root of a process is, not from what lies over that.
+    let host = open_dir(Path::new("/")).map_err(at(Step::Root))?;
+    let root = Root::new(&host, &plan.workspace.target).map_err(at(Step::Root))?;
     system::show(&root, depth).map_err(at(Step::System))?;
     let covers = Covers::new(&root).map_err(at(Step::Root))?;
     etc::make(&root, identity, &covers, depth).map_err(at(Step::System))?;
@@ -120,6 +122,7 @@ fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     proc::harden(&root, &covers).map_err(at(Step::Processes))?;
     // The workspace, and what in it must not be seen: before anything is mounted into it.
     let ground = Ground::receive(kit.control).map_err(at(Step::Workspace))?;
+    let state = open_dir(kit.state).map_err(at(Step::Workspace))?;
     let identity = &identity.with_owners(ground.owners);
     let tree = workspace::mount(&root, &plan.workspace, state.as_fd(), identity, depth)
         .map_err(at(Step::Workspace))?;
@@ -185,9 +188,9 @@ fn keep_mounts_private() -> Result<(), SysError> {
         .map_err(|e| SysError::on("mount", "/: private", e))
 }
 
-fn open_state(state: &Path) -> Result<OwnedFd, SysError> {
-    openat(CWD, state, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|e| SysError::on("open", state.display(), e))
+fn open_dir(path: &Path) -> Result<OwnedFd, SysError> {
+    openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|e| SysError::on("open", path.display(), e))
 }
 
 fn hide(

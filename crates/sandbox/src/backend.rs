@@ -84,12 +84,35 @@ pub(crate) enum Begun {
     Container,
 }
 
-/// Begins to carry a plan out. Nothing of the command runs before [`Begun::run`].
-pub(crate) fn begin(plan: &Plan, stage: &Stage<'_>) -> Begun {
+/// A process that is to be a sandbox can be under way before the run is marked: it leaves nothing behind.
+pub(crate) fn set_out(plan: &Plan, stage: &Stage<'_>) -> OnItsWay {
     match plan.backend {
-        Backend::Local => Begun::Local,
-        Backend::Native => Begun::Native(native::begin(plan, stage)),
-        Backend::Docker | Backend::Podman => Begun::Container,
+        Backend::Native => OnItsWay::Native(native::set_out(plan, stage)),
+        Backend::Local | Backend::Docker | Backend::Podman => OnItsWay::Nothing,
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum OnItsWay {
+    Nothing,
+    Native(native::OnItsWay),
+}
+
+impl OnItsWay {
+    /// Begins to carry a plan out. Nothing of the command runs before [`Begun::run`].
+    pub(crate) fn begin(self, plan: &Plan, stage: &Stage<'_>) -> Begun {
+        match self {
+            Self::Native(under_way) => Begun::Native(under_way.begin(plan, stage)),
+            Self::Nothing if plan.backend == Backend::Local => Begun::Local,
+            Self::Nothing => Begun::Container,
+        }
+    }
+
+    /// The run is not to be.
+    pub(crate) fn give_up(self) {
+        if let Self::Native(under_way) = self {
+            under_way.give_up();
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod kernel;
 mod namespace;
 mod overlay;
 mod privilege;
+mod sandbox;
 mod state;
 mod verdict;
 
@@ -76,5 +77,6 @@ fn native(place: &Place) -> Vec<Check> {
     checks.extend(overlay::examine(place));
     checks.extend(filter::examine());
     checks.extend(cgroup::examine(place));
+    checks.push(sandbox::examine(place));
     checks
 }

@@ -141,9 +141,6 @@ pub fn perform_by(
     let workspace = &plan.workspace.source.real;
     let mut scribe = Scribe::new(state, run, workspace.clone(), actor.to_owned(), redactor(plan));
     let mark = scribe.mark(started_at, Some(plan.backend));
-    let alive = store.create(run, &mark)?;
-    let base = base(&alive, state.root())?;
-
     let id = run.to_string();
     let dir = store.dir(run);
     let mounts = state.mounts().join(&id);
@@ -158,8 +155,24 @@ pub fn perform_by(
         signals: &signals,
         starter,
     };
-    // A sandbox takes its time: it is begun first, and what was decided is written down meanwhile.
-    let begun = resume::begin(&store, plan, &dir).map(|()| backend::begin(plan, &stage));
+    // A sandbox takes its time: it is under way first, and what was decided is written down meanwhile.
+    let under_way = backend::set_out(plan, &stage);
+    let marked = store.create(run, &mark);
+    let marked = marked.and_then(|alive| Ok((base(&alive, state.root())?, alive)));
+    let (base, _alive) = match marked {
+        Ok(marked) => marked,
+        Err(error) => {
+            under_way.give_up();
+            return Err(error.into());
+        }
+    };
+    let begun = match resume::begin(&store, plan, &dir) {
+        Ok(()) => Ok(under_way.begin(plan, &stage)),
+        Err(error) => {
+            under_way.give_up();
+            Err(error)
+        }
+    };
     // Until the end the mark and the plan are the record: see [`Store::record`].
     scribe.plan(&prepared.shown())?;
     scribe.events(decisions(selection, plan))?;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -75,21 +75,55 @@ pub fn prepare(preparation: &Preparation<'_>) -> Result<Prepared, StartError> {
 
 /// Starts to; several can be under way at once.
 pub fn begin(preparation: &Preparation<'_>) -> Result<Begun, StartError> {
-    let Preparation { profile, name, state } = *preparation;
+    let unsupplied = bear(preparation)?;
+    unsupplied.supply(preparation)
+}
+
+/// A process that is at work on a sandbox and has been given nothing yet. There is nothing of it on disk or
+/// in a control group: it ends with us, and leaves nothing behind.
+#[derive(Debug)]
+pub struct Unsupplied {
+    workspace: fs::Metadata,
+    birth: Birth,
+}
+
+#[derive(Debug)]
+enum Birth {
+    Done(Child, Channel),
+    /// A group of the unified hierarchy is entered at birth, and is made only for a run that is known.
+    Due(Survey),
+}
+
+/// Starts the process of a sandbox, as far as that can be done before its place is made.
+pub fn bear(preparation: &Preparation<'_>) -> Result<Unsupplied, StartError> {
+    let Preparation { profile, state, .. } = *preparation;
     let plan = profile.plan();
     check_single_thread()?;
     check_supported(plan)?;
     keep_dead_children().map_err(ConfineError::Sys)?;
-    let meta = fs::symlink_metadata(&plan.workspace.source.real)
+    let workspace = fs::symlink_metadata(&plan.workspace.source.real)
         .map_err(|e| SysError::on("stat", plan.workspace.source.real.display(), e))
         .map_err(ConfineError::Sys)?;
     if plan.workspace.mode == Mode::Stage {
         check_owners(plan)?;
     }
-    let identity = Identity::choose(Ids::of(&meta));
-    // A group of the unified hierarchy is entered at birth, so it comes first.
-    let unified = survey_unified();
-    let born_into = unified.map(|found| make_cgroup(&found, plan, name)).transpose()?;
+    let birth = match survey_unified() {
+        Some(found) => Birth::Due(found),
+        None => {
+            let (child, control) = born(plan, state, &workspace, None)?;
+            Birth::Done(child, control)
+        }
+    };
+    Ok(Unsupplied { workspace, birth })
+}
+
+fn born(
+    plan: &Plan,
+    state: &Path,
+    workspace: &fs::Metadata,
+    group: Option<BorrowedFd<'_>>,
+) -> Result<(Child, Channel), StartError> {
+    let identity = Identity::choose(Ids::of(workspace));
     let filter = plan.seccomp.is_some().then(|| seccomp::program(writes(plan)));
     let (control, theirs) = Channel::pair().map_err(ConfineError::Sys)?;
     let null = open_null().map_err(ConfineError::Sys)?;
@@ -102,24 +136,50 @@ pub fn begin(preparation: &Preparation<'_>) -> Result<Begun, StartError> {
         null: null.as_fd(),
         control: theirs.as_fd(),
     };
-    let group = born_into.as_ref().and_then(Cgroup::birth);
     let child = clone_into(namespaces(&identity), group, || first_process(&kit))
         .map_err(ConfineError::Sys)?;
     drop(theirs);
     // It is at work already, and will wait for the rest where it needs it.
-    let placed = start_elsewhere(&child).map_err(StartError::from);
-    let supplied = placed.and_then(|()| supply(&control, plan, state, &meta)).and_then(|network| {
-        let cgroup = match born_into {
-            Some(cgroup) => cgroup,
-            None => make_cgroup(&survey_separate(), plan, name)?,
+    match start_elsewhere(&child) {
+        Ok(()) => Ok((child, control)),
+        Err(error) => Err(given_up(&child, error.into())),
+    }
+}
+
+impl Unsupplied {
+    /// Gives it what it needs of us. Its place in `state` must exist by now.
+    pub fn supply(self, preparation: &Preparation<'_>) -> Result<Begun, StartError> {
+        let Preparation { profile, name, state } = *preparation;
+        let plan = profile.plan();
+        let (child, control, cgroup) = match self.birth {
+            Birth::Done(child, control) => (child, control, None),
+            Birth::Due(found) => {
+                let cgroup = make_cgroup(&found, plan, name)?;
+                let (child, control) = born(plan, state, &self.workspace, cgroup.birth())?;
+                (child, control, Some(cgroup))
+            }
         };
-        send_bounds(&control, network.as_ref().map(|fd| fd.as_fd()), cgroup.tasks())
-            .map_err(ConfineError::Sys)?;
-        Ok(cgroup)
-    });
-    match supplied {
-        Ok(cgroup) => Ok(Begun { child, control, cgroup }),
-        Err(error) => Err(first_word(&control, &child, error)),
+        let supplied = supply(&control, plan, state, &self.workspace).and_then(|network| {
+            let cgroup = match cgroup {
+                Some(cgroup) => cgroup,
+                None => make_cgroup(&survey_separate(), plan, name)?,
+            };
+            send_bounds(&control, network.as_ref().map(|fd| fd.as_fd()), cgroup.tasks())
+                .map_err(ConfineError::Sys)?;
+            Ok(cgroup)
+        });
+        match supplied {
+            Ok(cgroup) => Ok(Begun { child, control, cgroup }),
+            Err(error) => Err(first_word(&control, &child, error)),
+        }
+    }
+
+    /// Ends it.
+    pub fn give_up(self) {
+        if let Birth::Done(child, _) = self.birth {
+            // It has done nothing that outlives it, and the kernel ends it with us at last.
+            end(&child.pidfd).ok();
+        }
     }
 }
 

@@ -5,7 +5,9 @@ use std::os::fd::BorrowedFd;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::{Plan, Profile};
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
-use cofferdam_native::confined::{self, Confinement, Handed, Preparation, Running, start};
+use cofferdam_native::confined::{
+    self, Confinement, Handed, Preparation, Running, Unsupplied, start,
+};
 use cofferdam_native::process::{StartError, StdinKind, is_null_device};
 use cofferdam_native::supervise::{Cause, Ended, supervise};
 use rustix::fs::{fstat, fstatfs};
@@ -14,21 +16,42 @@ use super::local::{not_started, outcome, passage, patience};
 use super::{Finish, Observer, Stage, Standing, Starter};
 use crate::launcher::{Lease, Lost};
 
-/// A sandbox that we make ourselves is begun; a launcher is asked when the command is to start.
+/// A sandbox that we make ourselves is on its way; a launcher is asked when the command is to start.
+#[derive(Debug)]
+pub(crate) enum OnItsWay {
+    Ours(Result<Unsupplied, StartError>),
+    Launchers,
+}
+
 #[derive(Debug)]
 pub(crate) enum Begun {
     Ours(Result<confined::Begun, StartError>),
     Launchers,
 }
 
-pub(super) fn begin(plan: &Plan, stage: &Stage<'_>) -> Begun {
+pub(super) fn set_out(plan: &Plan, stage: &Stage<'_>) -> OnItsWay {
     match stage.starter {
         Starter::Here => {
             let profile = Profile::of(plan);
             let asked = Preparation { profile: &profile, name: stage.run, state: stage.dir };
-            Begun::Ours(confined::begin(&asked))
+            OnItsWay::Ours(confined::bear(&asked))
         }
-        Starter::Launcher(_) => Begun::Launchers,
+        Starter::Launcher(_) => OnItsWay::Launchers,
+    }
+}
+
+impl OnItsWay {
+    pub(super) fn begin(self, plan: &Plan, stage: &Stage<'_>) -> Begun {
+        let Self::Ours(unsupplied) = self else { return Begun::Launchers };
+        let profile = Profile::of(plan);
+        let asked = Preparation { profile: &profile, name: stage.run, state: stage.dir };
+        Begun::Ours(unsupplied.and_then(|unsupplied| unsupplied.supply(&asked)))
+    }
+
+    pub(super) fn give_up(self) {
+        if let Self::Ours(Ok(unsupplied)) = self {
+            unsupplied.give_up();
+        }
     }
 }
 
