@@ -2,7 +2,7 @@
 //! command nothing is left of the attempt.
 
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::Instant;
 
 use super::*;
 
@@ -111,36 +111,102 @@ fn killed_while_taking_back() {
     panic!("taking back has no end");
 }
 
-/// How many random moments are tried. The claim was also tried with 500.
-const KILLS: u32 = 40;
+/// Random moments that each of the ten tests below tries: five hundred in all.
+const KILLS: u32 = 50;
+
+/// Kills an apply at random moments, and an undo wherever the apply got through.
+fn killed_at_random(seed: u64) {
+    let env = env();
+    furnish(&env);
+    let script = "i=0; while [ $i -lt 100 ]; do echo $i > n$i; i=$((i+1)); done";
+    stage(&env, &format!("{CHANGE}; {script}"));
+    let old = tree(&env);
+    let began = Instant::now();
+    env.run(ALL).assert_exit(0);
+    let takes = began.elapsed();
+    let new = tree(&env);
+    env.run(["undo"]).assert_exit(0);
+    assert_eq!(tree(&env), old);
+    assert_ne!(new, old);
+    let mut random = seed;
+    let mut cut = 0;
+    for kill in 0..KILLS {
+        // The generator of Knuth's MMIX; its high bits are the good ones.
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let moment = takes.mul_f64((random >> 32) as f64 / f64::from(u32::MAX));
+        let is_applied = tree(&env) == new;
+        let args: &[&str] = if is_applied { &["undo"] } else { &ALL };
+        let mut child =
+            env.cofferdam().args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(moment);
+        child.kill().unwrap();
+        cut += u32::from(!child.wait().unwrap().success());
+        env.run(["gc"]).assert_exit(0);
+        assert_settled(&env);
+        let now = tree(&env);
+        assert!(now == old || now == new, "half and half after kill {kill} of {args:?}");
+    }
+    assert!(cut > KILLS / 4, "only {cut} were killed in time");
+    if tree(&env) == new {
+        env.run(["undo"]).assert_exit(0);
+    } else {
+        env.run(ALL).assert_exit(0);
+        assert_eq!(tree(&env), new);
+        env.run(["undo"]).assert_exit(0);
+    }
+    assert_eq!(tree(&env), old);
+}
+
+// One test a seed, so that they run beside each other.
 
 #[test]
 fn killed_at_any_moment() {
-    let env = env();
-    furnish(&env);
-    let script = "i=0; while [ $i -lt 200 ]; do echo $i > n$i; i=$((i+1)); done";
-    stage(&env, &format!("{CHANGE}; {script}"));
-    let old = tree(&env);
-    let mut new = None;
-    let mut cut = 0;
-    for n in 0..KILLS {
-        let mut child =
-            env.cofferdam().args(ALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_micros(u64::from(n) * 3_000 % 97_000));
-        child.kill().unwrap();
-        let done = child.wait().unwrap().success();
-        cut += u32::from(!done);
-        env.run(["gc"]);
-        assert_settled(&env);
-        let now = tree(&env);
-        if now != old {
-            assert!(new.is_none_or(|new| new == now), "half and half");
-            new = Some(now);
-            env.run(["undo"]).assert_exit(0);
-            assert_eq!(tree(&env), old);
-        }
-    }
-    assert!(cut > 0, "none was killed in time");
+    killed_at_random(1);
+}
+
+#[test]
+fn killed_at_any_moment_2() {
+    killed_at_random(2);
+}
+
+#[test]
+fn killed_at_any_moment_3() {
+    killed_at_random(3);
+}
+
+#[test]
+fn killed_at_any_moment_4() {
+    killed_at_random(4);
+}
+
+#[test]
+fn killed_at_any_moment_5() {
+    killed_at_random(5);
+}
+
+#[test]
+fn killed_at_any_moment_6() {
+    killed_at_random(6);
+}
+
+#[test]
+fn killed_at_any_moment_7() {
+    killed_at_random(7);
+}
+
+#[test]
+fn killed_at_any_moment_8() {
+    killed_at_random(8);
+}
+
+#[test]
+fn killed_at_any_moment_9() {
+    killed_at_random(9);
+}
+
+#[test]
+fn killed_at_any_moment_10() {
+    killed_at_random(10);
 }
 
 /// Somebody edits a file that a dead applier had put there: their work stays, and so does what was there.
