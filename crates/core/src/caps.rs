@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backend::Backend;
 use crate::quantity::ByteSize;
+use crate::spec::Staging;
 
 /// One thing a sandbox can promise. The names stand in plans, receipts and `doctor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -79,6 +80,9 @@ pub struct Caps {
     pub lacks: BTreeMap<Guarantee, Lack>,
     /// Upper bound of a memory limit.
     pub host_memory: Option<ByteSize>,
+    /// How it stages the workspace that was asked about.
+    #[serde(default, skip_serializing_if = "Staging::is_overlay")]
+    pub staging: Staging,
 }
 
 impl Caps {
@@ -98,6 +102,7 @@ impl Caps {
             enforces: enforces.into_iter().collect(),
             lacks: BTreeMap::new(),
             host_memory: None,
+            staging: Staging::Overlay,
         }
     }
 

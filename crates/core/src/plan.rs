@@ -23,7 +23,7 @@ use crate::policy::Policy;
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
 use crate::repository::Repository;
-use crate::spec::{Limits, Mode, Network, Origin, SandboxSpec, Seccomp, Terminal};
+use crate::spec::{Limits, Mode, Network, Origin, SandboxSpec, Seccomp, Staging, Terminal};
 pub use profile::Profile;
 
 /// Where the workspace stands inside every sandbox.
@@ -74,6 +74,9 @@ pub struct WorkspacePlan {
     /// Where the program sees it.
     pub target: ExactPath,
     pub mode: Mode,
+    /// How writes are kept apart, where `mode` says that they are.
+    #[serde(default, skip_serializing_if = "Staging::is_overlay")]
+    pub staging: Staging,
 }
 
 /// What the program sees as `/`.
@@ -133,7 +136,12 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
         backend: caps.backend,
         command: spec.command.clone(),
         workdir: workdir(spec, &target)?,
-        workspace: WorkspacePlan { source: spec.workspace.clone(), target, mode },
+        workspace: WorkspacePlan {
+            source: spec.workspace.clone(),
+            target,
+            mode,
+            staging: if mode == Mode::Stage { caps.staging.clone() } else { Staging::Overlay },
+        },
         repository: spec.repository.clone().filter(|_| caps.backend.confines()),
         from: spec.from.clone(),
         root: root(spec, caps),
@@ -225,6 +233,11 @@ impl Plan {
     /// Whether what the program writes to the workspace is kept apart from it.
     pub fn stages(&self) -> bool {
         self.workspace.mode == Mode::Stage && self.backend.confines()
+    }
+
+    /// Whether the program works in a copy of the workspace.
+    pub fn copies(&self) -> bool {
+        self.stages() && !self.workspace.staging.is_overlay()
     }
 
     /// Every path the program could use to leave a trace on the host: for the record and for tests.

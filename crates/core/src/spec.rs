@@ -72,6 +72,23 @@ pub enum Mode {
     Readonly,
 }
 
+/// How writes to a workspace are kept apart from it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Staging {
+    /// Above it, on an overlay: the cost is that of what is changed.
+    #[default]
+    Overlay,
+    /// In a copy of it: the cost is that of the whole. `reason` says why there can be no overlay.
+    Copy { reason: String },
+}
+
+impl Staging {
+    pub fn is_overlay(&self) -> bool {
+        *self == Self::Overlay
+    }
+}
+
 /// What the program can reach. Ordered: the stricter is the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

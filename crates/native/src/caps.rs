@@ -2,12 +2,10 @@
 //! small files; a real trial is `doctor`'s business.
 
 use std::fs;
-use std::path::Path;
 
 use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::{Caps, Guarantee, Lack};
 use cofferdam_core::quantity::ByteSize;
-use rustix::fs::statfs;
 use rustix::thread::CapabilitySet;
 
 use crate::cgroup::{Controller, survey};
@@ -18,15 +16,14 @@ use crate::sys::privilege::effective_capabilities;
 /// `mount_setattr` is older, but only this one can change owners below an overlay.
 const OLDEST_KERNEL: (u32, u32) = (5, 19);
 
-/// What can be held for a run whose directory is, or will be, in `state`.
-pub fn caps(state: &Path) -> Caps {
+/// What can be held for any run; how its workspace is staged is [`staging`](crate::staging)'s to say.
+pub fn caps() -> Caps {
     use Guarantee::*;
     if let Some(lack) = unusable() {
         return Caps::unusable(Backend::Native, lack.reason, lack.remedy);
     }
     let mut caps = Caps::confining(Backend::Native);
     let mut lacks = absent().to_vec();
-    lacks.extend(overlay_lack(state).map(|lack| (StagedWorkspace, lack)));
     let found = survey();
     for controller in Controller::ALL {
         lacks.extend(found.seat(controller).err().map(|l| (controller.guarantee(), l.clone())));
@@ -130,31 +127,13 @@ fn no_user_namespaces(read: &dyn Fn(&str) -> Option<String>) -> Option<Lack> {
     None
 }
 
-/// File systems that cannot hold the upper layer of an overlay, by their numbers in statfs(2).
-const NO_UPPER: [(u64, &str); 5] = [
-    (0x794c_7630, "overlayfs"),
-    (0x6969, "NFS"),
-    (0x6573_5546, "FUSE"),
-    (0xff53_4d42, "CIFS"),
-    (0x4d44, "FAT"),
-];
-
-fn overlay_lack(state: &Path) -> Option<Lack> {
-    // The directory may not be there yet; then its place will be on what holds the nearest one that is.
-    let existing = state.ancestors().find_map(|dir| statfs(dir).ok())?;
-    let kind = u64::try_from(existing.f_type).ok()?;
-    let (_, name) = NO_UPPER.iter().find(|(number, _)| *number == kind)?;
-    let reason = format!("{} is on {name}, which cannot hold staged changes", state.display());
-    Some(lack(reason, "set XDG_STATE_HOME to a directory on a local disk, or use --mode direct"))
-}
-
 fn host_memory() -> ByteSize {
     let info = rustix::system::sysinfo();
     ByteSize(info.totalram.saturating_mul(u64::from(info.mem_unit)))
 }
 
 /// `6.18.44-fc` → (6, 18)
-fn kernel_version(release: &str) -> Option<(u32, u32)> {
+pub(crate) fn kernel_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
@@ -199,16 +178,8 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_is_judged_by_what_will_hold_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let there = overlay_lack(dir.path());
-        assert_eq!(overlay_lack(&dir.path().join("a/b")).is_some(), there.is_some());
-        assert!(overlay_lack(Path::new("/proc/none")).is_none());
-    }
-
-    #[test]
     fn what_is_lacking_is_not_promised() {
-        let caps = caps(Path::new("/tmp"));
+        let caps = caps();
         if caps.unusable.is_none() {
             assert!(caps.lacks.keys().all(|guarantee| !caps.enforces.contains(guarantee)));
             assert!(caps.lacks.contains_key(&Guarantee::NetworkHost));

@@ -6,6 +6,7 @@
 //! - [`outside`]: a workspace mounted where a container engine can see it.
 //! - [`process`]: starts a command as the leader of its own process group.
 //! - [`supervise`]: the loop that carries its output, keeps its time and passes signals on.
+//! - [`staging`]: whether a workspace can be staged by an overlay, or only by a copy.
 //! - [`signals`]: signals to us as something that can be waited for.
 //! - [`descendants`]: finds and ends what a command left behind.
 //! - [`channel`]: messages with descriptors between two processes.
@@ -44,6 +45,7 @@ mod repository;
 mod root;
 pub mod seccomp;
 pub mod signals;
+pub mod staging;
 pub mod supervise;
 mod supply;
 #[expect(unsafe_code, reason = "the one place for system calls that no safe wrapper covers")]
@@ -55,4 +57,4 @@ pub use blocked::PLACEHOLDERS;
 pub use cgroup::sweep;
 pub use recipe::Step;
 pub use sys::SysError;
-pub use workspace::{GIT_UPPER, GIT_WORK, UPPER, WORK};
+pub use workspace::{COPY, GIT_COPY, GIT_UPPER, GIT_WORK, UPPER, WORK};

@@ -133,8 +133,7 @@ fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     // Places to write to that vanish, then what the plan adds.
     memory::make(&root, &plan.tmpfs, identity).map_err(at(Step::Memory))?;
     if let Some(repository) = &plan.repository {
-        let mode = plan.workspace.mode;
-        repository::mount(&root, repository, mode, state.as_fd(), identity)
+        repository::mount(&root, repository, &plan.workspace, state.as_fd(), identity)
             .map_err(at(Step::Workspace))?;
     }
     memory::advise_git(&root, &hidden.placeholders, identity).map_err(at(Step::Memory))?;

@@ -10,7 +10,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 
-use cofferdam_core::plan::WORKSPACE;
+use cofferdam_core::plan::{WORKSPACE, WorkspacePlan};
 use cofferdam_core::repository::{Repository, RepositoryOf, with_worktree};
 use cofferdam_core::spec::Mode;
 
@@ -20,14 +20,14 @@ use crate::sys::SysError;
 use crate::sys::mount::{
     Attributes, Depth, attach, clone_mount, open_beneath, open_pinned, set_attributes,
 };
-use crate::workspace::{REPOSITORY_LAYERS, itself, staged};
+use crate::workspace::{REPOSITORY_LAYERS, Tree, apart, itself};
 
 /// The repository's settings, in its directory.
 pub(crate) const CONFIG: &str = "config";
 /// Where settings for inside stand in the root, if they cannot stand in a layer.
 const SETTINGS: &str = "run/git-config";
 
-/// In the parent: what has to be different inside, put into the upper directory of the repository.
+/// In the parent: what has to be different inside, put into the repository's upper directory or its copy.
 pub(crate) fn settle(repository: &Repository, upper: &Path) -> io::Result<()> {
     if repository.of == RepositoryOf::Worktree {
         return Ok(());
@@ -35,7 +35,12 @@ pub(crate) fn settle(repository: &Repository, upper: &Path) -> io::Result<()> {
     let source = repository.source.real.join(CONFIG);
     let meta = fs::symlink_metadata(&source)?;
     let path = upper.join(CONFIG);
+    let is_copy = path.exists();
     fs::write(&path, with_worktree(&fs::read(&source)?, WORKSPACE))?;
+    if is_copy {
+        // It has the owner that it is to have inside.
+        return Ok(());
+    }
     chown(&path, Some(meta.uid()), Some(meta.gid()))?;
     fs::set_permissions(&path, meta.permissions())
 }
@@ -44,15 +49,16 @@ pub(crate) fn settle(repository: &Repository, upper: &Path) -> io::Result<()> {
 pub(crate) fn mount(
     root: &Root,
     repository: &Repository,
-    mode: Mode,
+    workspace: &WorkspacePlan,
     state: BorrowedFd<'_>,
     identity: &Identity,
 ) -> Result<(), SysError> {
     let Repository { source: path, target, of } = repository;
     let source = open_pinned(path)?;
     let place = || root.place(target, PlaceKind::Directory);
-    if mode == Mode::Stage {
-        let mount = staged(source, state, REPOSITORY_LAYERS, identity)?;
+    if workspace.mode == Mode::Stage {
+        let tree = Tree { source, layers: REPOSITORY_LAYERS };
+        let mount = apart(tree, &workspace.staging, state, identity)?;
         return attach(mount, place()?, &target.display());
     }
     let mount = itself(&source, path, Attributes::READONLY, identity, Depth::One)?;

@@ -39,6 +39,17 @@ impl Signals {
         Ok(Self { fd: sys::signalfd(&wanted)?, before })
     }
 
+    /// A signal that came meanwhile and asks us to end. Others that came are gone.
+    pub fn to_end(&self) -> Option<i32> {
+        const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+        while let Ok(Some(signal)) = self.next() {
+            if ENDING.contains(&signal) {
+                return Some(signal);
+            }
+        }
+        None
+    }
+
     /// One that came, if one did.
     pub fn next(&self) -> Result<Option<i32>, SysError> {
         sys::read_signal(self.fd.as_fd())

@@ -36,6 +36,10 @@ impl Witness {
     /// much of the workspace, or it cannot be made at all, and then the making says why.
     pub fn of(profile: &Profile) -> Option<Self> {
         let plan = profile.plan();
+        // A copy is made for one run, when it begins.
+        if plan.copies() {
+            return None;
+        }
         let source = &plan.workspace.source;
         let pinned = std::iter::once(source)
             .chain(plan.mounts.iter().map(|mount| &mount.source))

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use cofferdam_core::mount::HostPath;
 use cofferdam_core::plan::WorkspacePlan;
-use cofferdam_core::spec::Mode;
+use cofferdam_core::spec::{Mode, Staging};
 use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use rustix::io::Errno;
 
@@ -27,15 +27,21 @@ pub const WORK: &str = "work";
 pub const GIT_UPPER: &str = "git-upper";
 pub const GIT_WORK: &str = "git-work";
 
+/// Where there can be no overlay: copies of the two, which whoever asks for the sandbox has made.
+pub const COPY: &str = "copy";
+pub const GIT_COPY: &str = "git-copy";
+
 /// The layers of one staged tree, by their names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layers {
     pub(crate) upper: &'static str,
     work: &'static str,
+    pub(crate) copy: &'static str,
 }
 
-pub(crate) const WORKSPACE_LAYERS: Layers = Layers { upper: UPPER, work: WORK };
-pub(crate) const REPOSITORY_LAYERS: Layers = Layers { upper: GIT_UPPER, work: GIT_WORK };
+pub(crate) const WORKSPACE_LAYERS: Layers = Layers { upper: UPPER, work: WORK, copy: COPY };
+pub(crate) const REPOSITORY_LAYERS: Layers =
+    Layers { upper: GIT_UPPER, work: GIT_WORK, copy: GIT_COPY };
 
 /// In the parent: the directories of a staged tree. An upper directory that is there already is
 /// gone on with; the scratch space must be new, for the kernel refuses one that was used before.
@@ -64,7 +70,10 @@ pub(crate) fn mount(
 ) -> Result<OwnedFd, SysError> {
     let source = open_pinned(&plan.source)?;
     let mount = match plan.mode {
-        Mode::Stage => staged(source, state, WORKSPACE_LAYERS, identity)?,
+        Mode::Stage => {
+            let tree = Tree { source, layers: WORKSPACE_LAYERS };
+            apart(tree, &plan.staging, state, identity)?
+        }
         Mode::Direct => itself(&source, &plan.source, Attributes::WRITABLE, identity, depth)?,
         Mode::Readonly => itself(&source, &plan.source, Attributes::READONLY, identity, depth)?,
     };
@@ -82,6 +91,35 @@ pub(crate) fn itself(
 ) -> Result<OwnedFd, SysError> {
     let mount = clone_mount(source, &path.real.display(), depth)?;
     set_attributes(&mount, attributes, depth, identity.owners())?;
+    Ok(mount)
+}
+
+/// A tree of the host that is to be staged.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) source: OwnedFd,
+    pub(crate) layers: Layers,
+}
+
+/// A tree whose writes are kept apart from it, in the way of the plan.
+pub(crate) fn apart(
+    tree: Tree,
+    staging: &Staging,
+    state: BorrowedFd<'_>,
+    identity: &Identity,
+) -> Result<OwnedFd, SysError> {
+    let Tree { source, layers } = tree;
+    match staging {
+        Staging::Overlay => staged(source, state, layers, identity),
+        Staging::Copy { .. } => copied(state, layers),
+    }
+}
+
+/// A copy is made with the owners that it is to have inside, so that it needs no map of them.
+fn copied(state: BorrowedFd<'_>, layers: Layers) -> Result<OwnedFd, SysError> {
+    let copy = open_beneath(state, Path::new(layers.copy))?;
+    let mount = clone_mount(&copy, &layers.copy, Depth::One)?;
+    set_attributes(&mount, Attributes::WRITABLE, Depth::One, None)?;
     Ok(mount)
 }
 

@@ -150,7 +150,6 @@ pub(crate) trait Observer: Watch {
 /// one: a probe that is not needed is not made. The engine that was asked last is left in `engine`.
 pub(crate) fn offers<'a>(
     spec: &'a SandboxSpec,
-    state: &'a Path,
     around: &'a Surroundings,
     engine: &'a mut Option<Engine>,
 ) -> impl Iterator<Item = Caps> {
@@ -159,7 +158,7 @@ pub(crate) fn offers<'a>(
         .filter(|backend| spec.backend.named().is_none_or(|named| named == *backend))
         .map(|backend| match backend {
             Backend::Local => Caps { host_memory: total_memory(), ..Caps::local() },
-            Backend::Native => cofferdam_native::caps::caps(state),
+            Backend::Native => cofferdam_native::caps::caps(),
             Backend::Docker | Backend::Podman => match Engine::find(backend, around) {
                 Ok(found) => docker::caps(backend, engine.insert(found), spec),
                 Err(lack) => Caps::unusable(backend, lack.reason, lack.remedy),

@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use crate::backend::docker::{self, Cleared};
 use crate::backend::local::MARKER;
+use crate::changes::halt::Halt;
 use crate::changes::recover::{How, Recovered, recover};
 use crate::clock;
 use crate::engine::{Engine, Surroundings};
@@ -84,7 +85,8 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
         let was_closed = record.cleanup.is_some();
         let mut unsealed = None;
         if left.is_empty() {
-            match seal_run(&store.dir(run), base(&mark, state.root())?, &mut record) {
+            match seal_run(&store.dir(run), base(&mark, state.root())?, &mut record, &Halt::never())
+            {
                 Sealing::Nothing => {}
                 Sealing::Done(event) => events.push(event),
                 // It was said before, when the run was closed.

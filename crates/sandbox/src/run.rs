@@ -3,12 +3,13 @@
 //! [`prepare`] has no effect on the host and is what `--dry-run` shows; [`perform`] carries it out, as
 //! does [`perform_by`] for a process that has threads; [`reject`] writes down what was refused.
 
+mod ground;
 pub(crate) mod sealing;
 mod watcher;
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::backend::{Selection, select};
+use cofferdam_core::backend::{Backend, Selection, select};
 use cofferdam_core::env::Secret;
 use cofferdam_core::event::{EventKind, Status};
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
@@ -18,10 +19,12 @@ use cofferdam_core::receipt::{Cleanup, CleanupReceipt, Held, Holding};
 use cofferdam_core::record::Record;
 use cofferdam_core::redact::Redactor;
 use cofferdam_core::refusal::Refusal;
+use cofferdam_core::spec::Mode;
 use cofferdam_native::signals::Signals;
+use cofferdam_native::staging::staging;
 
 use crate::backend::{self, Finish, Stage, Starter, Streams};
-use crate::changes::resume;
+use crate::changes::halt::Halt;
 use crate::clock;
 use crate::engine::{Engine, Surroundings};
 use crate::request::Request;
@@ -58,8 +61,11 @@ pub fn prepare(
 ) -> Result<Prepared, Refusal> {
     let Request { spec, policy, .. } = request;
     let mut engine = None;
-    let offers = backend::offers(spec, state, around, &mut engine);
-    let (selection, caps) = select(spec.backend, spec.fallback, offers)?;
+    let offers = backend::offers(spec, around, &mut engine);
+    let (selection, mut caps) = select(spec.backend, spec.fallback, offers)?;
+    if caps.backend == Backend::Native && spec.mode == Mode::Stage {
+        caps.staging = staging(state, &spec.workspace);
+    }
     let plan = plan(spec, policy, &caps)?;
     Ok(Prepared { selection, plan, engine, program: around.program.clone() })
 }
@@ -166,7 +172,7 @@ pub fn perform_by(
             return Err(error.into());
         }
     };
-    let begun = match resume::begin(&store, plan, &dir) {
+    let begun = match ground::lay(&store, plan, &dir, &signals) {
         Ok(()) => Ok(under_way.begin(plan, &stage)),
         Err(error) => {
             under_way.give_up();
@@ -180,11 +186,12 @@ pub fn perform_by(
     let mut record = Record::begun(run, command, at, actor.to_owned(), mark.owner, started_at);
     record.backend = Some(plan.backend);
     record.plan = Some(plan.clone());
-    let mut watcher = Watcher::new(&mut scribe, plan, &dir, base, &mut record);
+    let halt = Halt::by(&signals);
+    let mut watcher = Watcher::new(&mut scribe, plan, &dir, base, &mut record, &halt);
     // Nothing is run that was not written down.
     let finish = match begun {
         Ok(begun) => begun.run(plan, &stage, &mut watcher),
-        Err(error) => Finish::not_begun(&error),
+        Err(error) => error.finish(),
     };
     let mut seen = watcher.finish()?;
     let _bases = seen.bases.take();
@@ -192,7 +199,7 @@ pub fn perform_by(
     let is_gone = finish.cleanup.receipt == CleanupReceipt::Terminated;
     let sealing = match seen.sealing.take() {
         Some(sealing) => sealing,
-        None if is_gone => seal_run(&dir, base, &mut record),
+        None if is_gone => seal_run(&dir, base, &mut record, &halt),
         None => Sealing::Nothing,
     };
     let is_over = is_gone && !matches!(sealing, Sealing::Failed { again: Again::Yes, .. });

@@ -11,13 +11,13 @@ use cofferdam_core::config::{Key, Resolved};
 use cofferdam_core::inert::Inert;
 use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::paths::{Arg, ExactPath};
-use cofferdam_core::plan::Plan;
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::record::Record;
 use cofferdam_core::refusal::{Refusal, Rule};
-use cofferdam_core::spec::{Origin, SandboxSpec, Terminal};
+use cofferdam_core::spec::{Origin, SandboxSpec, Staging, Terminal};
 use cofferdam_sandbox::backend::Streams;
 use cofferdam_sandbox::changes::resume::origin;
+use cofferdam_sandbox::changes::waits_to_be_sealed;
 use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::request::{Ask, Request, assemble};
 use cofferdam_sandbox::run::{Attempt, Prepared, perform, prepare, reject};
@@ -52,6 +52,9 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
     }
     let report = report(args, context)?;
     warn(&prepared);
+    if let (false, Staging::Copy { reason }) = (args.quiet, &prepared.plan.workspace.staging) {
+        say(&format!("note: it works on a copy of the workspace, for {reason}"));
+    }
     let state = open_state(context)?;
     reconcile(&state, &context.actor).map_err(not_run)?;
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
@@ -233,8 +236,7 @@ fn finish(
         json::print_line(out, record)?;
     }
     let Some(outcome) = &record.outcome else { return Ok(Exit::NotRun) };
-    let stages = record.plan.as_ref().is_some_and(Plan::stages);
-    if stages && record.changes.is_none() && outcome.class != OutcomeClass::SandboxFailure {
+    if waits_to_be_sealed(&Store::new(state).dir(record.run)) {
         say(
             "warning: what it changed is kept, but could not be sealed: `cofferdam events` says why, \
              `cofferdam gc` tries again",

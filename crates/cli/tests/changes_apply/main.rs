@@ -6,6 +6,7 @@
 )]
 
 mod conflicts;
+mod copies;
 mod crashes;
 mod decisions;
 mod hunks;

@@ -8,13 +8,13 @@ use cofferdam_testkit::{TestEnv, TreeHash};
 
 use super::*;
 
-const OLD: &str =
+pub(super) const OLD: &str =
     "mkdir -p keep/deep gone/sub swap opaque; echo one > keep/a; echo two > keep/deep/b; \
     echo x > gone/x; echo y > gone/sub/y; echo s > swap/inner; echo f > file; ln -s file link; \
     echo o > opaque/old; printf 'odd' > 'name with
 newline'; printf 'bad' > \"$(printf 'a\\377b')\"; echo v > file2";
 
-const CHANGE: &str = "echo more >> keep/a; rm -r gone; rm -r swap; echo now-a-file > swap; rm file; \
+pub(super) const CHANGE: &str = "echo more >> keep/a; rm -r gone; rm -r swap; echo now-a-file > swap; rm file; \
     mkdir file; echo in > file/in; ln -sfn keep link; rm -r opaque; mkdir opaque; echo n > opaque/new; \
     mkdir -p made/very/deep; echo d > made/very/deep/d; echo e > -dash; echo l1 > l1; ln l1 l2; \
     printf 'new' > \"$(printf 'n\\376')\"; mv keep/deep keep/moved; chmod 600 keep/a; \
@@ -22,7 +22,7 @@ const CHANGE: &str = "echo more >> keep/a; rm -r gone; rm -r swap; echo now-a-fi
 newline'; echo 2 > file2; ln -s nowhere dangling; mkdir empty; chmod 700 empty";
 
 /// The tree that a script makes of a copy of the workspace, outside of any sandbox.
-fn expected(env: &TestEnv, script: &str) -> TreeHash {
+pub(super) fn expected(env: &TestEnv, script: &str) -> TreeHash {
     let copy = env.top().join("copy");
     if copy.exists() {
         fs::remove_dir_all(&copy).unwrap();
@@ -40,7 +40,7 @@ fn shell(dir: &Path, script: &str) {
 }
 
 /// A script, in the workspace, as who runs the binary.
-fn furnish(env: &TestEnv, script: &str) {
+pub(super) fn furnish(env: &TestEnv, script: &str) {
     let mut command = env.program("/bin/sh");
     command.args(["-c", &format!("set -e; umask 022; {script}")]);
     env.finish(command).assert_exit(0);
@@ -138,7 +138,7 @@ fn random_histories_there_and_back() {
 }
 
 /// Numbers that are the same every time.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn below(&mut self, limit: u64) -> u64 {
@@ -154,7 +154,7 @@ impl Random {
         parts.join("/")
     }
 
-    fn script(&mut self, steps: u64) -> String {
+    pub(super) fn script(&mut self, steps: u64) -> String {
         let mut script = String::from(
             "t() { \"$@\" 2>/dev/null || :; }; w() { 2>/dev/null >\"$1\" echo $2 || :; }; ",
         );

@@ -4,7 +4,7 @@ use cofferdam_core::caps::Guarantee;
 use cofferdam_core::mount::Access;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Held, Holding};
-use cofferdam_core::spec::Mode;
+use cofferdam_core::spec::{Mode, Staging};
 
 use crate::cgroup::{Controller, InForce};
 use crate::order::RUN_VARIABLE;
@@ -66,7 +66,15 @@ fn held(guarantee: Guarantee, mechanism: &str, read_back: &str) -> Holding {
 
 fn workspace(plan: &Plan, facts: &Facts) -> Holding {
     let (guarantee, mechanism) = match plan.workspace.mode {
-        Mode::Stage => (Guarantee::StagedWorkspace, "overlayfs, the host tree as its lower layer"),
+        Mode::Stage => match &plan.workspace.staging {
+            Staging::Overlay => {
+                (Guarantee::StagedWorkspace, "overlayfs, the host tree as its lower layer")
+            }
+            Staging::Copy { reason } => {
+                let mechanism = format!("a copy of the host tree, for {reason}");
+                return held(Guarantee::StagedWorkspace, &mechanism, &facts.workspace);
+            }
+        },
         Mode::Direct => (Guarantee::DirectWorkspace, "bind, nosuid, nodev"),
         Mode::Readonly => (Guarantee::ReadonlyWorkspace, "read-only bind, nosuid, nodev"),
     };
@@ -119,10 +127,14 @@ fn blocked(plan: &Plan, facts: &Facts) -> Vec<Holding> {
     holdings
 }
 
+fn by_copy(plan: &Plan) -> &'static str {
+    if plan.copies() { ", by a copy" } else { "" }
+}
+
 fn effective(plan: &Plan, facts: &Facts, in_force: &[InForce]) -> Vec<(&'static str, String)> {
     let mut settings = vec![
         ("user", facts.privileges.clone()),
-        ("workspace", format!("{} ({})", facts.workspace, plan.workspace.mode)),
+        ("workspace", format!("{} ({}{})", facts.workspace, plan.workspace.mode, by_copy(plan))),
         ("root", facts.root.clone()),
         ("network", format!("none, net:[{}]", facts.network)),
         ("seccomp", facts.seccomp.clone()),

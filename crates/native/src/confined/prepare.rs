@@ -104,7 +104,8 @@ pub fn bear(preparation: &Preparation<'_>) -> Result<Unsupplied, StartError> {
     let workspace = fs::symlink_metadata(&plan.workspace.source.real)
         .map_err(|e| SysError::on("stat", plan.workspace.source.real.display(), e))
         .map_err(ConfineError::Sys)?;
-    if plan.workspace.mode == Mode::Stage {
+    // In a copy everything is ours.
+    if plan.workspace.mode == Mode::Stage && plan.workspace.staging.is_overlay() {
         check_owners(plan)?;
     }
     let birth = match survey_unified() {
@@ -309,13 +310,20 @@ fn make_layers(plan: &Plan, state: &Path, workspace: &fs::Metadata) -> Result<()
         workspace::make_layers(state, layers, tree)
             .map_err(|e| SysError::on("mkdir", state.display(), e))
     };
+    let settle = |repository, layer| {
+        repository::settle(repository, &state.join(layer))
+            .map_err(|e| SysError::on("write", state.display(), e))
+    };
+    if !plan.workspace.staging.is_overlay() {
+        let Some(repository) = &plan.repository else { return Ok(()) };
+        return settle(repository, REPOSITORY_LAYERS.copy);
+    }
     made(WORKSPACE_LAYERS, workspace)?;
     let Some(repository) = &plan.repository else { return Ok(()) };
     let path = &repository.source.real;
     let meta = fs::symlink_metadata(path).map_err(|e| SysError::on("stat", path.display(), e))?;
     made(REPOSITORY_LAYERS, &meta)?;
-    repository::settle(repository, &state.join(REPOSITORY_LAYERS.upper))
-        .map_err(|e| SysError::on("write", state.display(), e))
+    settle(repository, REPOSITORY_LAYERS.upper)
 }
 
 /// The life of the new process. Whatever it has to say goes through the channel.

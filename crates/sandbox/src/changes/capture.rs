@@ -19,6 +19,7 @@ mod out;
 mod placeholders;
 mod union;
 mod walk;
+mod whole;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ use cofferdam_core::inert::Inert;
 use rustix::fs::Stat;
 
 use super::SetError;
+use super::halt::{Halted, halted};
 pub(crate) use attributes::Marks;
 pub(super) use before::Befores;
 pub(super) use content::{LARGEST_KEPT, bytes_of};
@@ -37,6 +39,7 @@ pub(super) use inherited::Inherited;
 pub(super) use out::Out;
 pub(super) use placeholders::Placeholders;
 pub(super) use walk::{Reading, Walk};
+pub(super) use whole::Whole;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
@@ -54,6 +57,8 @@ pub enum CaptureError {
     Inherited(#[source] ManifestError),
     #[error(transparent)]
     Set(#[from] SetError),
+    #[error(transparent)]
+    Halted(#[from] Halted),
 }
 
 impl CaptureError {
@@ -61,7 +66,13 @@ impl CaptureError {
         action: &'static str,
         path: impl AsRef<Path>,
     ) -> impl FnOnce(E) -> Self {
-        move |error| Self::Io { action, path: path.as_ref().to_owned(), source: error.into() }
+        move |error| {
+            let source = error.into();
+            match halted(&source) {
+                Some(halted) => Self::Halted(halted),
+                None => Self::Io { action, path: path.as_ref().to_owned(), source },
+            }
+        }
     }
 
     /// Whether trying again cannot help.

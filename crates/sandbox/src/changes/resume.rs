@@ -16,7 +16,7 @@ use cofferdam_core::inert::Inert;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_core::spec::Origin;
-use cofferdam_native::{GIT_UPPER, UPPER};
+use cofferdam_native::{COPY, GIT_COPY, GIT_UPPER, UPPER};
 
 use super::deposit::Deposit;
 use super::set::MANIFEST;
@@ -24,7 +24,7 @@ use super::{ChangeSet, EntryState, Ledger, LedgerError, Objects, REPOSITORY, Set
 use crate::runs::Store;
 use crate::state::{make_private_dir, private_file};
 use crate::tree::remove_tree;
-use build::Builder;
+use build::{Builder, Ground};
 
 /// Directory in the run's own: what of the earlier run's manifest was undecided, and the contents that it names as `before`.
 pub(super) const INHERITED: &str = "inherited";
@@ -88,19 +88,24 @@ pub fn origin(store: &Store, run: RunId, workspace: &Path) -> Result<Origin, Ref
     Ok(Origin { run, manifest: changes.manifest })
 }
 
-/// Makes the upper directories of the run in `dir`, if its plan goes on from another run.
+/// Makes the upper directories of the run in `dir`, if its plan goes on from another run. Where the program
+/// is to work in a copy, it is there already, and gets what the other run changed.
 pub(crate) fn begin(store: &Store, plan: &Plan, dir: &Path) -> Result<(), ResumeError> {
     let Some(origin) = &plan.from else { return Ok(()) };
     let source = store.dir(origin.run);
     let workspace = &plan.workspace.source.real;
-    go_on(&source, &origin.manifest, &dir.join(UPPER), (dir, workspace))?;
+    let ground = |upper, copy| match plan.copies() {
+        false => Ground::Upper(dir.join(upper)),
+        true => Ground::Copy(dir.join(copy)),
+    };
+    go_on(&source, &origin.manifest, &ground(UPPER, COPY), (dir, workspace))?;
     let changes = store.record(origin.run)?.changes;
     match (&plan.repository, changes.and_then(|changes| changes.repository)) {
         (Some(repository), Some(sealed)) => {
             let git = dir.join(REPOSITORY);
             make_private_dir(&git)?;
             let tree = (git.as_path(), &*repository.source.real);
-            go_on(&source.join(REPOSITORY), &sealed, &dir.join(GIT_UPPER), tree)
+            go_on(&source.join(REPOSITORY), &sealed, &ground(GIT_UPPER, GIT_COPY), tree)
         }
         _ => Ok(()),
     }
@@ -111,20 +116,30 @@ pub(crate) fn begin(store: &Store, plan: &Plan, dir: &Path) -> Result<(), Resume
 fn go_on(
     source: &Path,
     sealed: &str,
-    upper: &Path,
+    ground: &Ground,
     (dir, tree): (&Path, &Path),
 ) -> Result<(), ResumeError> {
     let mut set = ChangeSet::open(source, sealed)?;
     let ledger = Ledger::load(&set)?;
     let kept = dir.join(INHERITED);
     make_private_dir(&kept)?;
-    let unfinished = dir.join(UNFINISHED);
-    if let Err(error) = build(&mut set, &ledger, &kept, &unfinished, tree) {
+    let unfinished = match ground {
+        Ground::Upper(_) => dir.join(UNFINISHED),
+        Ground::Copy(copy) => copy.clone(),
+    };
+    let built = Builder::new(ground, &unfinished, tree, set.objects())
+        .and_then(|builder| build(&mut set, &ledger, &kept, builder));
+    if let Err(error) = built {
         // The error stands; what is left goes with the run.
         remove_tree(&unfinished).ok();
         return Err(error);
     }
-    std::fs::rename(&unfinished, upper).map_err(ResumeError::io("rename", &unfinished))
+    match ground {
+        Ground::Upper(upper) => {
+            std::fs::rename(&unfinished, upper).map_err(ResumeError::io("rename", &unfinished))
+        }
+        Ground::Copy(_) => Ok(()),
+    }
 }
 
 /// Whether the set that will be in `dir` goes on from another.
@@ -145,12 +160,10 @@ fn build(
     set: &mut ChangeSet,
     ledger: &Ledger,
     kept: &Path,
-    upper: &Path,
-    workspace: &Path,
+    mut builder: Builder,
 ) -> Result<(), ResumeError> {
     let objects = set.objects();
     let mut deposit = Deposit::of(kept);
-    let mut builder = Builder::new(upper, workspace, objects.clone())?;
     let path = kept.join(MANIFEST);
     let file = private_file().write(true).create_new(true).open(&path);
     let file = BufWriter::new(file.map_err(ResumeError::io("create", &path))?);

@@ -15,15 +15,16 @@ use cofferdam_core::changes::manifest::{
 use cofferdam_core::id::RunId;
 use cofferdam_core::mount::HostPath;
 use cofferdam_core::spec::Origin;
-use cofferdam_native::{PLACEHOLDERS, UPPER, WORK};
+use cofferdam_native::{COPY, PLACEHOLDERS, UPPER, WORK};
 
 use super::SetError;
 use super::bases::{BASES, Saved};
 use super::capture::{
-    Befores, CaptureError, Dir, Inherited, Marks, Out, Placeholders, Reading, Side, Walk,
+    Befores, CaptureError, Dir, Inherited, Marks, Out, Placeholders, Reading, Side, Walk, Whole,
 };
-use super::copy::{self, COPIED, COPY};
+use super::copy::{COPIED, Index};
 use super::deposit::Deposit;
+use super::halt::{Halt, Halted};
 use super::resume::{self, INHERITED};
 use super::set::MANIFEST;
 use crate::clock;
@@ -43,6 +44,8 @@ pub struct SealRequest<'a> {
     pub base: Moment,
     /// The set that the run went on from.
     pub from: Option<&'a Origin>,
+    /// What has it end early. What was there to be sealed then still is.
+    pub halt: &'a Halt<'a>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +57,9 @@ pub struct Sealed {
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     #[error(transparent)]
-    Capture(#[from] CaptureError),
+    Capture(CaptureError),
+    #[error(transparent)]
+    Halted(#[from] Halted),
     #[error("cannot {action} {}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("{} is not the directory that the run began in", path.display())]
@@ -73,7 +78,16 @@ impl SealError {
         match self {
             Self::Capture(error) => error.is_final(),
             Self::Manifest(_) => true,
-            Self::Io { .. } | Self::OtherWorkspace { .. } => false,
+            Self::Io { .. } | Self::OtherWorkspace { .. } | Self::Halted(_) => false,
+        }
+    }
+}
+
+impl From<CaptureError> for SealError {
+    fn from(error: CaptureError) -> Self {
+        match error {
+            CaptureError::Halted(halted) => Self::Halted(halted),
+            error => Self::Capture(error),
         }
     }
 }
@@ -100,6 +114,20 @@ pub fn seal(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
 /// Whether the run in `dir` has changes that are not sealed yet, or not cleared away.
 pub(crate) fn is_due(dir: &Path) -> bool {
     dir.join(UPPER).exists() || dir.join(COPY).exists()
+}
+
+/// Whether the run in `dir` has changes that are in no manifest yet.
+pub fn waits_to_be_sealed(dir: &Path) -> bool {
+    is_due(dir) && !is_sealed(dir)
+}
+
+/// Removes a copy whose making was interrupted: nothing was ever started in it.
+pub(crate) fn drop_unfinished(dir: &Path) -> Result<(), SealError> {
+    let copy = dir.join(COPY);
+    if is_sealed(dir) || dir.join(COPIED).exists() || !copy.exists() {
+        return Ok(());
+    }
+    remove_tree(&copy).map_err(SealError::io("remove", &copy))
 }
 
 /// Whether there is a manifest.
@@ -133,10 +161,17 @@ fn capture(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let mut out = Out::new(manifest, Deposit::of(dir));
 
     let inherited = from.as_mut().map(Inherited::from).transpose()?;
-    let befores = Befores::new(request.base, Saved::of(dir), inherited);
+    let befores = Befores::new(request.base, Saved::of(dir), inherited, request.halt);
     let placeholders =
         Placeholders::of(dir).map_err(SealError::io("read", &dir.join(PLACEHOLDERS)))?;
-    let (layer, reading) = layer(dir)?;
+    let whole = copied(dir, request.halt)?;
+    let (layer, reading) = match &whole {
+        Some(whole) => (dir.join(COPY), Reading::Whole(whole)),
+        None => {
+            let marks = Marks::ours().map_err(SealError::io("read", Path::new("/proc/self")))?;
+            (dir.join(UPPER), Reading::Upper(marks))
+        }
+    };
     let after = Dir::open(&layer, Side::Ours).map_err(SealError::io("open", &layer))?;
     let before = workspace(request.workspace)?;
     Walk::new(reading, befores, placeholders, &mut out).run(after, before)?;
@@ -146,13 +181,12 @@ fn capture(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     Ok(Sealed { hash, summary })
 }
 
-/// Where the program wrote, and how that is to be read.
-fn layer(dir: &Path) -> Result<(PathBuf, Reading), SealError> {
-    if let Some(copied) = copy::made(dir).map_err(SealError::io("look at", dir))? {
-        return Ok((dir.join(COPY), Reading::Whole { copied }));
+/// The copy that the program worked in, if it did in one.
+fn copied(dir: &Path, halt: &Halt<'_>) -> Result<Option<Whole>, SealError> {
+    match Index::read(dir).map_err(SealError::io("read", &dir.join(COPIED)))? {
+        None => Ok(None),
+        Some(index) => Ok(Some(Whole::look_through(&dir.join(COPY), index, halt)?)),
     }
-    let marks = Marks::ours().map_err(SealError::io("read", Path::new("/proc/self")))?;
-    Ok((dir.join(UPPER), Reading::Upper(marks)))
 }
 
 /// The workspace, if it is the one that the run began in: a host tree that was moved away says nothing

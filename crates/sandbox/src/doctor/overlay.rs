@@ -58,8 +58,8 @@ fn judge_mount(support: Support) -> Check {
             "a module that is not loaded",
             "sudo modprobe overlay, and a line `overlay` in /etc/modules-load.d to keep it",
         ),
-        Support::Absent => MOUNT.fail(
-            "the kernel does not have it",
+        Support::Absent => MOUNT.warn(
+            "the kernel does not have it: a workspace is worked on in a copy",
             "use a kernel built with CONFIG_OVERLAY_FS; where it is a module, sudo modprobe overlay",
         ),
     }
@@ -94,13 +94,18 @@ const UNFIT: [(u32, &str); 14] = [
 fn judge_upper(magic: u32, who: Who, kernel: Option<(u32, u32)>, dir: &Path) -> Check {
     let dir = dir.display();
     if let Some((_, name)) = UNFIT.iter().find(|(unfit, _)| *unfit == magic) {
-        let seen = format!("{dir} is on {name}, which cannot hold an overlay's changes");
-        return UPPER.fail(seen, UPPER_REMEDY);
+        let seen = format!(
+            "{dir} is on {name}, which cannot hold an overlay's changes: a workspace is worked on in a copy"
+        );
+        return UPPER.warn(seen, UPPER_REMEDY);
     }
     match magic {
         // Without root the overlay keeps its marks in `user.` attributes, which tmpfs got in 6.6.
         TMPFS if who == Who::Ordinary && kernel.is_some_and(|version| version < (6, 6)) => {
-            UPPER.fail(format!("{dir} is on tmpfs, which lacks user attributes"), UPPER_REMEDY)
+            let seen = format!(
+                "{dir} is on tmpfs, which lacks user attributes: a workspace is worked on in a copy"
+            );
+            UPPER.warn(seen, UPPER_REMEDY)
         }
         _ => UPPER.ok(format!("{dir} can hold it")),
     }
@@ -121,7 +126,7 @@ mod tests {
         assert_eq!(support("nodev\toverlayish\n", ""), Support::Absent);
         let statuses = [Support::Present, Support::Loadable, Support::Absent].map(judge_mount);
         let statuses = statuses.map(|check| check.status);
-        assert_eq!(statuses, [Status::Ok, Status::Warn, Status::Fail]);
+        assert_eq!(statuses, [Status::Ok, Status::Warn, Status::Warn]);
     }
 
     fn upper(magic: u32, who: Who, kernel: (u32, u32)) -> Status {
@@ -135,7 +140,7 @@ mod tests {
             assert_eq!(upper(fit, Who::Ordinary, (5, 15)), Status::Ok, "{fit:x}");
         }
         for (unfit, name) in UNFIT {
-            assert_eq!(upper(unfit, Who::Root, (6, 18)), Status::Fail, "{name}");
+            assert_eq!(upper(unfit, Who::Root, (6, 18)), Status::Warn, "{name}");
         }
     }
 
@@ -143,7 +148,7 @@ mod tests {
     fn tmpfs_depends_on_the_kernel_and_the_user() {
         assert_eq!(upper(TMPFS, Who::Root, (5, 15)), Status::Ok);
         assert_eq!(upper(TMPFS, Who::Ordinary, (6, 6)), Status::Ok);
-        assert_eq!(upper(TMPFS, Who::Ordinary, (6, 5)), Status::Fail);
+        assert_eq!(upper(TMPFS, Who::Ordinary, (6, 5)), Status::Warn);
     }
 
     #[test]

@@ -11,9 +11,10 @@ use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::{Caps, Guarantee};
 use cofferdam_core::plan::{PLAN_VERSION, Plan, Profile, Relaxed, Root, WORKSPACE, WorkspacePlan};
 use cofferdam_core::quantity::{ByteSize, Cpus, Span};
-use cofferdam_core::spec::{Limits, Mode, Network, Seccomp, Terminal};
+use cofferdam_core::spec::{Limits, Mode, Network, Seccomp, Staging, Terminal};
 use cofferdam_native::confined::{Preparation, prepare};
 use cofferdam_native::process::StartError;
+use cofferdam_native::staging::staging;
 
 use super::Place;
 use super::check::{Check, Question};
@@ -38,7 +39,7 @@ enum Trouble {
 }
 
 pub(super) fn examine(place: &Place) -> Check {
-    let caps = cofferdam_native::caps::caps(&place.state_dir);
+    let caps = cofferdam_native::caps::caps();
     let name = format!("cofferdam-probe-{}", std::process::id());
     let dir = existing(&place.state_dir).join(format!(".{name}"));
     let tried = try_in(&dir, &name, &caps);
@@ -57,12 +58,22 @@ fn try_in(dir: &Path, name: &str, caps: &Caps) -> Result<Vec<Guarantee>, Trouble
     let lacking: Vec<Guarantee> =
         GIVEN_UP.into_iter().filter(|guarantee| caps.lacks.contains_key(guarantee)).collect();
     let source = look_up(&workspace).map_err(io::Error::other)?;
+    // Where there can be no overlay, a run works in a copy, which is then shown as it is.
+    let mode = match staging(&state, &source) {
+        Staging::Overlay => Mode::Stage,
+        Staging::Copy { .. } => Mode::Direct,
+    };
     let plan = Plan {
         version: PLAN_VERSION,
         backend: Backend::Native,
         command: vec!["/bin/true".into()],
         workdir: WORKSPACE.into(),
-        workspace: WorkspacePlan { source, target: WORKSPACE.into(), mode: Mode::Stage },
+        workspace: WorkspacePlan {
+            source,
+            target: WORKSPACE.into(),
+            mode,
+            staging: Staging::Overlay,
+        },
         repository: None,
         from: None,
         root: Root::Host { readonly: true },
@@ -100,7 +111,7 @@ fn try_in(dir: &Path, name: &str, caps: &Caps) -> Result<Vec<Guarantee>, Trouble
 fn judge(tried: Result<Vec<Guarantee>, Trouble>) -> Check {
     match tried {
         Ok(lacking) if lacking.is_empty() => {
-            SANDBOX.ok("made one with a staged workspace, and took it down")
+            SANDBOX.ok("made one with a workspace in it, and took it down")
         }
         Ok(lacking) => {
             let names: Vec<String> = lacking.iter().map(ToString::to_string).collect();

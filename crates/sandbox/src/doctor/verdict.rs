@@ -93,6 +93,9 @@ fn native(checks: &Checks<'_>) -> Judged {
         return Err(format!("it needs {}", obstacles.join(", ")));
     }
     let mut because = "a sandbox could be made".to_owned();
+    if checks.status("overlay.upper") != Some(Status::Ok) {
+        because += "; a workspace is worked on in a copy: see overlay.upper";
+    }
     if !LIMITS.into_iter().all(|id| checks.status(id) == Some(Status::Ok)) {
         because += "; limits cannot be held, so runs need --relax limits";
     }

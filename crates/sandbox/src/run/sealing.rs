@@ -10,9 +10,10 @@ use cofferdam_core::event::EventKind;
 use cofferdam_core::id::RunId;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::record::{ChangeSummary, Record};
-use cofferdam_native::{GIT_UPPER, GIT_WORK, UPPER};
+use cofferdam_native::{COPY, GIT_COPY, GIT_UPPER, GIT_WORK, UPPER};
 
 use crate::changes::REPOSITORY;
+use crate::changes::halt::Halt;
 use crate::changes::resume::goes_on;
 use crate::changes::seal::{self, SealError, SealRequest, Sealed, seal};
 use crate::state::StateError;
@@ -48,15 +49,18 @@ pub(crate) fn base(mark: &File, path: &Path) -> Result<Moment, StateError> {
 }
 
 /// Seals what the run in `dir` changed. Its sandbox must be gone.
-pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record) -> Sealing {
+pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record, halt: &Halt<'_>) -> Sealing {
     let Some(plan) = &record.plan else { return Sealing::Nothing };
     if !plan.stages() {
         return Sealing::Nothing;
     }
-    let repository = match seal_repository(dir, base, record.run, plan) {
+    let repository = match seal_repository(dir, base, record.run, plan, halt) {
         Ok(repository) => repository,
         Err(error) => return failed(&error),
     };
+    if let Err(error) = seal::drop_unfinished(dir) {
+        return failed(&error);
+    }
     // Without an upper directory nothing was ever started, or all is done; but a crash may have come
     // between the sealing and the record.
     if !seal::is_due(dir) && (record.changes.is_some() || !seal::is_sealed(dir)) {
@@ -69,6 +73,7 @@ pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record) -> Sealing
         tree: Tree::Workspace,
         base,
         from: plan.from.as_ref(),
+        halt,
     };
     match seal(&request) {
         Ok(Sealed { hash, summary }) => {
@@ -103,26 +108,33 @@ fn seal_repository(
     base: Moment,
     run: RunId,
     plan: &Plan,
+    halt: &Halt<'_>,
 ) -> Result<Option<String>, SealError> {
     let Some(repository) = &plan.repository else { return Ok(None) };
     let git = dir.join(REPOSITORY);
-    let (found, upper) = (dir.join(GIT_UPPER), git.join(UPPER));
-    if found.exists() {
-        let io = |action, path: &Path| {
-            let path = path.to_owned();
-            move |source| SealError::Io { action, path, source }
-        };
-        DirBuilder::new().recursive(true).mode(0o700).create(&git).map_err(io("create", &git))?;
-        fs::rename(&found, &upper).map_err(io("rename", &found))?;
-        let work = dir.join(GIT_WORK);
-        remove_tree(&work).map_err(io("remove", &work))?;
+    let io = |action, path: &Path| {
+        let path = path.to_owned();
+        move |source| SealError::Io { action, path, source }
+    };
+    for (found, name) in [(dir.join(GIT_UPPER), UPPER), (dir.join(GIT_COPY), COPY)] {
+        if found.exists() {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&git)
+                .map_err(io("create", &git))?;
+            fs::rename(&found, git.join(name)).map_err(io("rename", &found))?;
+        }
     }
+    let work = dir.join(GIT_WORK);
+    remove_tree(&work).map_err(io("remove", &work))?;
+    seal::drop_unfinished(&git)?;
     if !seal::is_due(&git) && !seal::is_sealed(&git) {
         return Ok(None);
     }
     let (workspace, tree) = (&repository.source, Tree::GitCommon);
     let from = plan.from.as_ref().filter(|_| goes_on(&git));
-    let sealed = seal(&SealRequest { run, dir: &git, workspace, tree, base, from })?;
+    let sealed = seal(&SealRequest { run, dir: &git, workspace, tree, base, from, halt })?;
     Ok(Some(sealed.hash.to_string()))
 }
 

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use super::sealing::{Sealing, seal_run};
 use crate::backend::{Observer, Standing};
 use crate::changes::bases::BaseKeeper;
+use crate::changes::halt::Halt;
 use crate::runs::{OutputKeeper, Scribe};
 use crate::state::StateError;
 
@@ -41,6 +42,7 @@ pub(super) struct Watcher<'a> {
     base: Moment,
     dir: &'a Path,
     record: &'a mut Record,
+    halt: &'a Halt<'a>,
     bases: Option<BaseKeeper>,
     /// The first event that could not be written; reported when the run is over, for a run is not
     /// killed because its log is full.
@@ -54,12 +56,13 @@ impl<'a> Watcher<'a> {
         dir: &'a Path,
         base: Moment,
         record: &'a mut Record,
+        halt: &'a Halt<'a>,
     ) -> Self {
         let keeper =
             |name| OutputKeeper::new(dir.join(name), plan.limits.output, scribe.redactor());
         let (stdout, stderr) = (keeper("stdout"), keeper("stderr"));
         let (seen, bases) = (Seen::default(), None);
-        Self { scribe, plan, stdout, stderr, seen, base, dir, record, bases, trouble: None }
+        Self { scribe, plan, stdout, stderr, seen, base, dir, record, halt, bases, trouble: None }
     }
 
     fn event(&mut self, kind: EventKind) {
@@ -117,7 +120,7 @@ impl Watch for Watcher<'_> {
 
 impl Observer for Watcher<'_> {
     fn standing(&mut self, standing: Standing) {
-        if self.plan.stages() {
+        if self.plan.stages() && !self.plan.copies() {
             let upper = self.dir.join(UPPER);
             let workspace = &self.plan.workspace.source.real;
             // Without it, a file that changes on both sides meanwhile has no base to merge from.
@@ -146,6 +149,6 @@ impl Observer for Watcher<'_> {
         if let Some(bases) = &self.bases {
             bases.stop();
         }
-        self.seen.sealing = Some(seal_run(self.dir, self.base, self.record));
+        self.seen.sealing = Some(seal_run(self.dir, self.base, self.record, self.halt));
     }
 }

@@ -20,11 +20,16 @@ struct Level {
 /// Removes a directory with all in it, if it is there. The kernel leaves its scratch space without any
 /// permission, and a program may do the same; what is ours we may open.
 pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
-    let mut here = match open(CWD, dir.as_os_str()) {
+    remove_tree_at(CWD, dir.as_os_str())
+}
+
+/// The same, of a name in a directory that is open.
+pub(crate) fn remove_tree_at(top: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    let mut here = match open(top, name) {
         Err(Errno::NOENT) => return Ok(()),
         answer => answer?,
     };
-    let mut levels = vec![enter(&here, dir.as_os_str().to_owned())?];
+    let mut levels = vec![enter(&here, name.to_owned())?];
     while let Some(level) = levels.last_mut() {
         if let Some(name) = level.directories.pop() {
             let below = open(here.as_fd(), &name)?;
@@ -34,7 +39,7 @@ pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
         }
         let Some(Level { name, .. }) = levels.pop() else { break };
         let Some(parent) = levels.last() else {
-            unlinkat(CWD, name, AtFlags::REMOVEDIR)?;
+            unlinkat(top, name, AtFlags::REMOVEDIR)?;
             break;
         };
         // Held open, the directories of a deep tree would be too many.

@@ -18,6 +18,7 @@ use super::content::{bytes_of, hash};
 use super::{CaptureError, Dir, Inherited, changed_at, size_of};
 use crate::changes::bases::Saved;
 use crate::changes::deposit::Deposit;
+use crate::changes::halt::Halt;
 
 #[derive(Debug)]
 pub(crate) struct Befores<'a> {
@@ -27,6 +28,7 @@ pub(crate) struct Befores<'a> {
     /// So many more bytes of deleted files are kept. Whoever removes a tree of dependencies is not to wait
     /// for a copy of it; the hashes are known all the same.
     room: u64,
+    halt: &'a Halt<'a>,
 }
 
 const ROOM: u64 = 64 * 1024 * 1024;
@@ -54,8 +56,17 @@ pub(super) enum Fate {
 }
 
 impl<'a> Befores<'a> {
-    pub(crate) fn new(base: Moment, saved: Saved, inherited: Option<Inherited<'a>>) -> Self {
-        Self { base, saved, inherited, room: ROOM }
+    pub(crate) fn new(
+        base: Moment,
+        saved: Saved,
+        inherited: Option<Inherited<'a>>,
+        halt: &'a Halt<'a>,
+    ) -> Self {
+        Self { base, saved, inherited, room: ROOM, halt }
+    }
+
+    pub(super) fn halt(&self) -> &'a Halt<'a> {
+        self.halt
     }
 
     pub(super) fn base(&self) -> Moment {
@@ -119,7 +130,7 @@ impl<'a> Befores<'a> {
                 let hash = ContentHash::of(&bytes);
                 (Content::Kept(hash), Keep::Bytes(hash, bytes))
             }
-            None => match hash(&mut file, &stat)? {
+            None => match hash(&mut file, &stat, self.halt)? {
                 Some(hash) => (Content::Known(hash), Keep::Nothing),
                 None => (Content::Unknown, Keep::Nothing),
             },

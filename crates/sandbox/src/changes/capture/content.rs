@@ -8,6 +8,7 @@ use rustix::fs::{SeekFrom, Stat, seek};
 use rustix::io::Errno;
 
 use super::size_of;
+use crate::changes::halt::Halt;
 
 /// What a file held before is kept up to this size, for merges and for a look at what was changed.
 pub(crate) const LARGEST_KEPT: u64 = 4 * 1024 * 1024;
@@ -15,7 +16,11 @@ pub(crate) const LARGEST_KEPT: u64 = 4 * 1024 * 1024;
 const LARGEST_READ: u64 = 16 * 1024 * 1024 * 1024;
 
 /// The hash of a file, or `None` where it is too large to be read.
-pub(crate) fn hash(file: &mut File, stat: &Stat) -> io::Result<Option<ContentHash>> {
+pub(crate) fn hash(
+    file: &mut File,
+    stat: &Stat,
+    halt: &Halt<'_>,
+) -> io::Result<Option<ContentHash>> {
     let size = size_of(stat);
     if size > LARGEST_READ {
         return Ok(None);
@@ -23,19 +28,28 @@ pub(crate) fn hash(file: &mut File, stat: &Stat) -> io::Result<Option<ContentHas
     let mut hasher = blake3::Hasher::new();
     let allocated = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
     if allocated + SPARSE < size {
-        hash_sparse(file, size, &mut hasher)?;
+        hash_sparse(file, size, &mut hasher, halt)?;
+    } else if size > UNINTERRUPTED {
+        hasher.update_reader(halt.reader(file))?;
     } else if size > 0 {
         hasher.update_reader(file)?;
     }
     Ok(Some(hasher.finalize().into()))
 }
 
+/// A file of this size is read in no time.
+const UNINTERRUPTED: u64 = 1024 * 1024;
 /// Holes of less than this are read like anything else.
 const SPARSE: u64 = 1024 * 1024;
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// Without reading what was never written.
-fn hash_sparse(file: &mut File, size: u64, hasher: &mut blake3::Hasher) -> io::Result<()> {
+fn hash_sparse(
+    file: &mut File,
+    size: u64,
+    hasher: &mut blake3::Hasher,
+    halt: &Halt<'_>,
+) -> io::Result<()> {
     let mut at = 0;
     while at < size {
         let data = match seek(&*file, SeekFrom::Data(at)) {
@@ -43,11 +57,11 @@ fn hash_sparse(file: &mut File, size: u64, hasher: &mut blake3::Hasher) -> io::R
             Err(Errno::NXIO) => size,
             answer => answer?.min(size),
         };
-        zeros(hasher, data - at);
+        zeros(hasher, data - at, halt)?;
         if data < size {
             let hole = seek(&*file, SeekFrom::Hole(data))?.min(size);
             file.seek(From::Start(data))?;
-            hasher.update_reader((&mut *file).take(hole - data))?;
+            hasher.update_reader(halt.reader((&mut *file).take(hole - data)))?;
             at = hole;
         } else {
             at = size;
@@ -56,12 +70,14 @@ fn hash_sparse(file: &mut File, size: u64, hasher: &mut blake3::Hasher) -> io::R
     Ok(())
 }
 
-fn zeros(hasher: &mut blake3::Hasher, mut count: u64) {
+fn zeros(hasher: &mut blake3::Hasher, mut count: u64, halt: &Halt<'_>) -> io::Result<()> {
     while count > 0 {
+        halt.check().map_err(io::Error::other)?;
         let part = usize::try_from(count).unwrap_or(usize::MAX).min(ZEROS.len());
         hasher.update(&ZEROS[..part]);
         count -= part as u64;
     }
+    Ok(())
 }
 
 /// All bytes of a file of at most [`LARGEST_KEPT`], as many as it says it has.
@@ -95,7 +111,7 @@ mod tests {
         whole[..5].copy_from_slice(b"begin");
         whole[3_000_000..3_000_006].copy_from_slice(b"middle");
         file.seek(From::Start(0)).unwrap();
-        assert_eq!(hash(&mut file, &stat).unwrap(), Some(ContentHash::of(&whole)));
+        assert_eq!(hash(&mut file, &stat, &Halt::never()).unwrap(), Some(ContentHash::of(&whole)));
     }
 
     #[test]
@@ -103,7 +119,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.set_len(50 << 30).unwrap();
         let stat = fstat(&file).unwrap();
-        assert_eq!(hash(&mut file, &stat).unwrap(), None);
+        assert_eq!(hash(&mut file, &stat, &Halt::never()).unwrap(), None);
         assert_eq!(bytes_of(&mut file, &stat).unwrap(), None);
     }
 }

@@ -6,7 +6,6 @@ use std::io::Write;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::changes::manifest::Moment;
 use cofferdam_core::changes::{ChangePath, Content, Entry, FileNode, Node, Stripped};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
@@ -14,24 +13,26 @@ use rustix::io::Errno;
 use super::attributes::{self, Marks, Opacity, Said};
 use super::before::{Before, Befores, Fate, special, symlink};
 use super::union::{Found, Union};
-use super::{CaptureError, Dir, Out, Placeholders, changed_at, content, size_of};
+use super::{CaptureError, Dir, Out, Placeholders, Whole, changed_at, content, size_of};
+use crate::changes::halt::Halt;
 use crate::tree::Names;
 
 /// How the tree that was left is to be read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Reading {
+pub(crate) enum Reading<'a> {
     /// The upper directory of an overlay: it holds what was written, and marks for what was removed.
     Upper(Marks),
-    /// A whole tree. What did not change since this moment, by its ctime, is a copy of what was there.
-    Whole { copied: Moment },
+    /// A whole tree, that was a copy of what was there.
+    Whole(&'a Whole),
 }
 
 /// A walk through one pair of trees.
 #[derive(Debug)]
 pub(crate) struct Walk<'a, 'b, W> {
-    reading: Reading,
+    reading: Reading<'b>,
     befores: Befores<'b>,
     placeholders: Placeholders,
+    halt: &'b Halt<'b>,
     out: &'a mut Out<W>,
     path: Vec<u8>,
     levels: Vec<Level>,
@@ -48,6 +49,8 @@ struct Level {
     /// Length of its own path.
     path: usize,
     below: Below,
+    /// Of a whole tree: whether it is the very directory that the copying put here.
+    is_placed: bool,
 }
 
 /// What became of things that only the tree before has.
@@ -66,18 +69,19 @@ const OPEN: usize = 64;
 
 impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
     pub(crate) fn new(
-        reading: Reading,
+        reading: Reading<'b>,
         befores: Befores<'b>,
         placeholders: Placeholders,
         out: &'a mut Out<W>,
     ) -> Self {
-        Self { reading, befores, placeholders, out, path: Vec::new(), levels: Vec::new() }
+        let halt = befores.halt();
+        Self { reading, befores, placeholders, halt, out, path: Vec::new(), levels: Vec::new() }
     }
 
     /// Writes an entry for everything that is not in `after` as it was in `before`.
     pub(crate) fn run(mut self, after: Dir, before: Dir) -> Result<(), CaptureError> {
         let below = match self.reading {
-            Reading::Whole { .. } => Below::Hidden,
+            Reading::Whole(_) => Below::Hidden,
             Reading::Upper(_) => self.below(Below::Shows, &self.said(&after)?),
         };
         self.enter(Some(after), Some(before), below)?;
@@ -113,7 +117,11 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
             self.put_away(far);
         }
         let names = Union::new(upper, lower);
-        self.levels.push(Level { after, before, names, path: self.path.len(), below });
+        let is_placed = match (self.reading, &after) {
+            (Reading::Whole(whole), Some(after)) => whole.is_placed(&self.path, after.id().1),
+            _ => false,
+        };
+        self.levels.push(Level { after, before, names, path: self.path.len(), below, is_placed });
         Ok(())
     }
 
@@ -147,6 +155,7 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
 
     /// Looks at one name, and into it.
     fn visit(&mut self, name: &OsStr, found: Found) -> Result<(), CaptureError> {
+        self.halt.check()?;
         let path = ChangePath::new(OsStr::from_bytes(&self.path))?;
         let Some(level) = self.levels.last() else { return Ok(()) };
         let below = level.below;
@@ -156,7 +165,7 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
             None => None,
         };
         let after = match (&level.after, found) {
-            (Some(dir), Found::After) => self.left(dir, name, below).map_err(fail)?,
+            (Some(dir), Found::After) => self.left(level, dir, name).map_err(fail)?,
             _ => Left::Nothing,
         };
         let is_ours = self.placeholders.contains(path.as_bytes());
@@ -170,11 +179,17 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
         let is_seen = match (&after, &below_host) {
             // Another file system is mounted there; its root is not the directory that the program saw.
             (Left::Directory { .. }, HostDir::Elsewhere) => false,
-            // Of a whole tree nobody can tell whether the host made it since.
-            (Left::Nothing, _) if matches!(self.reading, Reading::Whole { .. }) => {
-                stat.is_none_or(|stat| changed_at(&stat) <= self.befores.base())
-            }
-            _ => true,
+            (after, _) => match (self.reading, after) {
+                // Of a whole tree nobody can tell whether the host made it since, or it was left out.
+                (Reading::Whole(whole), Left::Nothing) => {
+                    stat.is_none_or(|stat| changed_at(&stat) <= self.befores.base())
+                        && !whole.is_left_out(path.as_bytes())
+                }
+                (Reading::Whole(whole), Left::Directory { .. }) => {
+                    !whole.is_left_out(path.as_bytes())
+                }
+                _ => true,
+            },
         };
         let entry = if is_seen { self.entry(path, before, &after, name)? } else { None };
         match entry {
@@ -200,7 +215,7 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
 
     fn below(&self, above: Below, said: &Said) -> Below {
         match (self.reading, above, said.opacity) {
-            (Reading::Whole { .. }, _, _) | (_, Below::Hidden, _) | (_, _, Opacity::Whole) => {
+            (Reading::Whole(_), _, _) | (_, Below::Hidden, _) | (_, _, Opacity::Whole) => {
                 Below::Hidden
             }
             (_, _, Opacity::Whiteouts) => Below::Marked,
@@ -240,7 +255,7 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
     fn marks(&self) -> Option<Marks> {
         match self.reading {
             Reading::Upper(marks) => Some(marks),
-            Reading::Whole { .. } => None,
+            Reading::Whole(_) => None,
         }
     }
 
@@ -250,20 +265,26 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
     }
 
     /// What the program left under a name.
-    fn left(&self, dir: &Dir, name: &OsStr, below: Below) -> std::io::Result<Left> {
+    fn left(&self, level: &Level, dir: &Dir, name: &OsStr) -> std::io::Result<Left> {
         let Some(stat) = dir.look(name)? else { return Ok(Left::Nothing) };
+        if let Reading::Whole(whole) = self.reading
+            && whole.is_untouched(&self.path, &stat, level.is_placed)
+        {
+            return Ok(Left::Untouched);
+        }
         Ok(match FileType::from_raw_mode(stat.st_mode) {
             FileType::CharacterDevice if stat.st_rdev == 0 && self.marks().is_some() => {
                 Left::Nothing
             }
-            FileType::RegularFile => match self.reading {
-                Reading::Whole { copied } if changed_at(&stat) <= copied => Left::Untouched,
-                _ => self.left_file(dir, name, below)?,
-            },
+            FileType::RegularFile => self.left_file(dir, name, level.below)?,
             FileType::Directory => {
                 let below = dir.below(name)?;
                 let said = attributes::read(below.fd()?, self.marks())?;
-                Left::Directory { mode: stat.st_mode, dir: below, said }
+                let mode = match self.reading {
+                    Reading::Whole(whole) => whole.mode_of(&self.path, &stat, self.host_mode(name)),
+                    Reading::Upper(_) => stat.st_mode,
+                };
+                Left::Directory { mode, dir: below, said }
             }
             FileType::Symlink => Left::Other(symlink(dir, name)?),
             kind => Left::Other(Node::Special { special: special(kind) }),
@@ -277,8 +298,22 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
         if said.is_whiteout && below == Below::Marked && stat.st_size == 0 {
             return Ok(Left::Nothing);
         }
-        let content = content::hash(&mut file, &stat)?.map_or(Content::Unknown, Content::Kept);
+        let known = match self.reading {
+            Reading::Whole(whole) => whole.hash_of(&stat),
+            Reading::Upper(_) => None,
+        };
+        let hash = match known {
+            Some(hash) => Some(hash),
+            None => content::hash(&mut file, &stat, self.halt)?,
+        };
+        let content = hash.map_or(Content::Unknown, Content::Kept);
         Ok(Left::File { stat, file, content, said })
+    }
+
+    /// The mode of what the host has under a name of the directory that is walked through.
+    fn host_mode(&self, name: &OsStr) -> Option<u32> {
+        let dir = self.levels.last()?.before.as_ref()?;
+        dir.look(name).ok().flatten().map(|stat| stat.st_mode)
     }
 
     fn host_dir(&self, name: &OsStr, stat: Option<&Stat>) -> Result<HostDir, CaptureError> {

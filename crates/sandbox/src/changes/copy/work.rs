@@ -1,139 +1,162 @@
-//! The copying itself: directories wait in a list, and each thread takes one at a time.
+//! The copying itself.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, chmodat, chownat,
-    fchmod, fchown, futimens, mkdirat, mknodat, openat, openat2, readlinkat, statat, symlinkat,
+    fchmod, fchown, fstat, futimens, mkdirat, mknodat, openat, openat2, readlinkat, statat,
+    symlinkat,
 };
 use rustix::io::Errno;
 
 use super::CopyError;
+use super::index::{Draft, Placed};
 use crate::changes::beneath::{READ_DIRECTORY, READ_FILE, RESOLVE};
+use crate::changes::crew::go_through;
 use crate::changes::duplicate::duplicate;
+use crate::changes::halt::Halt;
 use crate::tree::Names;
 
-pub(super) struct Work {
+/// Who owns in the copy what is root's, where somebody else is to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Owners {
+    pub(super) uid: Option<u32>,
+    pub(super) gid: Option<u32>,
+}
+
+impl Owners {
+    fn of(self, stat: &Stat) -> (Option<Uid>, Option<Gid>) {
+        let instead = |id: u32, other: Option<u32>| if id == 0 { other.unwrap_or(0) } else { id };
+        let (uid, gid) = (instead(stat.st_uid, self.uid), instead(stat.st_gid, self.gid));
+        (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
+    }
+}
+
+pub(super) struct Work<'a> {
     from: OwnedFd,
     to: OwnedFd,
-    list: Mutex<List>,
-    more: Condvar,
+    owners: Owners,
+    halt: &'a Halt<'a>,
+    notes: Mutex<Notes>,
 }
 
 #[derive(Default)]
-struct List {
-    /// Directories whose content is still to be copied.
-    waiting: Vec<PathBuf>,
-    /// Of those that were taken, how many are not done.
-    taken: usize,
+struct Notes {
     /// Every directory with what it is to look like; given to it when nothing is written to it any more.
     directories: Vec<(PathBuf, Stat)>,
-    failed: Option<CopyError>,
+    left_out: Vec<PathBuf>,
 }
 
-/// Few: more only wait for the same disk.
-const THREADS: usize = 4;
+/// What became of one thing of the tree.
+enum Copied {
+    Whole,
+    /// It cannot be had: that is for the index.
+    LeftOut,
+}
 
-impl Work {
-    pub(super) fn new(from: OwnedFd, to: OwnedFd) -> Self {
-        let list = List { waiting: vec![PathBuf::from(".")], ..List::default() };
-        Self { from, to, list: Mutex::new(list), more: Condvar::new() }
+impl<'a> Work<'a> {
+    pub(super) fn new(from: OwnedFd, to: OwnedFd, owners: Owners, halt: &'a Halt<'a>) -> Self {
+        Self { from, to, owners, halt, notes: Mutex::default() }
     }
 
-    pub(super) fn carry_out(self) -> Result<(), CopyError> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).clamp(2, THREADS);
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    while let Some(dir) = self.take() {
-                        let done = self.copy(&dir);
-                        self.done(done.map_err(|(path, source)| CopyError { path, source }));
-                    }
-                });
-            }
-        });
-        let mut list = self.list.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some(error) = list.failed.take() {
-            return Err(error);
-        }
+    pub(super) fn carry_out(self) -> Result<Draft, CopyError> {
+        go_through(|dir| self.copy(dir))?;
+        let notes = self.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut draft = Draft { directories: Vec::new(), left_out: notes.left_out };
         // Inner ones first: an outer one may be closed by its mode.
-        for (path, stat) in list.directories.iter().rev() {
-            dress(&self.to, path, stat)
-                .map_err(|source| CopyError { path: path.clone(), source })?;
+        for (path, stat) in notes.directories.iter().rev() {
+            let placed = dress(&self.to, path, stat, self.owners).map_err(CopyError::io(path))?;
+            draft.directories.push((path.clone(), placed));
         }
-        Ok(())
+        Ok(draft)
     }
 
-    fn list(&self) -> MutexGuard<'_, List> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next directory, or `None` when there will be none.
-    fn take(&self) -> Option<PathBuf> {
-        let mut list = self.list();
-        loop {
-            if list.failed.is_some() {
-                return None;
+    /// Copies what is in a directory, and returns the directories in it.
+    fn copy(&self, dir: &Path) -> Result<Vec<PathBuf>, CopyError> {
+        let from = match beneath(&self.from, dir) {
+            // Closed to us, as it is to the program; the host's own directory stays what it is.
+            Err(Errno::ACCESS) => {
+                self.notes().left_out.push(dir.to_owned());
+                return Ok(Vec::new());
             }
-            if let Some(dir) = list.waiting.pop() {
-                list.taken += 1;
-                return Some(dir);
-            }
-            if list.taken == 0 {
-                return None;
-            }
-            list = self.more.wait(list).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn done(&self, done: Result<(), CopyError>) {
-        let mut list = self.list();
-        list.taken -= 1;
-        if let Err(error) = done {
-            list.failed.get_or_insert(error);
-        }
-        self.more.notify_all();
-    }
-
-    fn copy(&self, dir: &Path) -> Result<(), (PathBuf, io::Error)> {
-        let fail = |path: &Path| {
-            let path = path.to_owned();
-            move |error: Errno| (path, io::Error::from(error))
+            // Removed since it was listed.
+            Err(Errno::NOENT) => return Ok(Vec::new()),
+            answer => answer.map_err(CopyError::io(dir))?,
         };
-        let from = beneath(&self.from, dir).map_err(fail(dir))?;
-        let to = beneath(&self.to, dir).map_err(fail(dir))?;
-        let own = rustix::fs::fstat(&from).map_err(fail(dir))?;
-        let names = Names::of(from.as_fd()).map_err(|e| (dir.to_owned(), e))?;
+        let to = beneath(&self.to, dir).map_err(CopyError::io(dir))?;
+        let own = fstat(&from).map_err(CopyError::io(dir))?;
+        let names = Names::of(from.as_fd()).map_err(CopyError::io(dir))?;
         let mut below = Vec::new();
         for name in names.iter() {
+            self.halt.check()?;
             let path = dir.join(name);
             let stat = match statat(&from, name, AtFlags::SYMLINK_NOFOLLOW) {
-                // Removed since it was listed.
                 Err(Errno::NOENT) => continue,
-                answer => answer.map_err(fail(&path))?,
+                answer => answer.map_err(CopyError::io(&path))?,
             };
             if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+                mkdirat(&to, name, Mode::RWXU).map_err(CopyError::io(&path))?;
                 // What is mounted there belongs to another file system and stays out.
-                if matches!(beneath(&from, Path::new(name)), Err(Errno::XDEV)) {
-                    continue;
+                match beneath(&from, Path::new(name)) {
+                    Err(Errno::XDEV) => self.notes().left_out.push(path),
+                    _ => below.push(path),
                 }
-                mkdirat(&to, name, Mode::RWXU).map_err(fail(&path))?;
-                below.push(path);
-            } else {
-                copy_one(&from, &to, name, &stat).map_err(|e| (path, e))?;
+            } else if let Copied::LeftOut =
+                self.copy_one(&from, &to, name, &stat).map_err(CopyError::io(&path))?
+            {
+                self.notes().left_out.push(path);
             }
         }
-        let mut list = self.list();
-        list.directories.push((dir.to_owned(), own));
-        list.waiting.append(&mut below);
-        self.more.notify_all();
-        Ok(())
+        self.notes().directories.push((dir.to_owned(), own));
+        Ok(below)
+    }
+
+    fn copy_one(
+        &self,
+        from: &OwnedFd,
+        to: &OwnedFd,
+        name: &OsStr,
+        stat: &Stat,
+    ) -> io::Result<Copied> {
+        let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
+        let owner = self.owners.of(stat);
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {
+                let source = match openat(from, name, READ_FILE, Mode::empty()) {
+                    Err(Errno::ACCESS | Errno::NOENT | Errno::LOOP) => return Ok(Copied::LeftOut),
+                    answer => File::from(answer?),
+                };
+                let write = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                let copy = File::from(openat(to, name, write, Mode::RUSR | Mode::WUSR)?);
+                duplicate(&source, &copy)?;
+                own(&copy, owner)?;
+                fchmod(&copy, mode)?;
+                futimens(&copy, &times(stat))?;
+            }
+            FileType::Symlink => {
+                let target = readlinkat(from, name, Vec::new())?;
+                symlinkat(OsStr::from_bytes(target.to_bytes()), to, name)?;
+                allowed(chownat(to, name, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW))?;
+            }
+            FileType::Fifo => {
+                mknodat(to, name, FileType::Fifo, mode, 0)?;
+                allowed(chownat(to, name, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW))?;
+                chmodat(to, name, mode, AtFlags::empty())?;
+            }
+            // A program cannot use a device or a listener that is not its own.
+            _ => return Ok(Copied::LeftOut),
+        }
+        Ok(Copied::Whole)
     }
 }
 
@@ -141,44 +164,18 @@ fn beneath(dir: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     openat2(dir, path, READ_DIRECTORY, Mode::empty(), RESOLVE)
 }
 
-fn copy_one(from: &OwnedFd, to: &OwnedFd, name: &OsStr, stat: &Stat) -> io::Result<()> {
-    let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => {
-            let write = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let source = File::from(openat(from, name, READ_FILE, Mode::empty())?);
-            let copy = File::from(openat(to, name, write, Mode::RUSR | Mode::WUSR)?);
-            duplicate(&source, &copy)?;
-            own(&copy, stat)?;
-            fchmod(&copy, mode)?;
-            futimens(&copy, &times(stat))?;
-        }
-        FileType::Symlink => {
-            let target = readlinkat(from, name, Vec::new())?;
-            symlinkat(OsStr::from_bytes(target.to_bytes()), to, name)?;
-            let (uid, gid) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
-            allowed(chownat(to, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW))?;
-        }
-        FileType::Fifo => {
-            mknodat(to, name, FileType::Fifo, mode, 0)?;
-            chmodat(to, name, mode, AtFlags::empty())?;
-        }
-        // A program cannot use a device or a listener that is not its own.
-        _ => {}
-    }
-    Ok(())
-}
-
-fn dress(to: &OwnedFd, path: &Path, stat: &Stat) -> io::Result<()> {
+/// Makes a directory of the copy look like the one that it is a copy of, and says what it then is.
+fn dress(to: &OwnedFd, path: &Path, stat: &Stat, owners: Owners) -> io::Result<Placed> {
     let dir = beneath(to, path)?;
-    own(&dir, stat)?;
-    fchmod(&dir, Mode::from_raw_mode(stat.st_mode & 0o777))?;
-    Ok(futimens(&dir, &times(stat))?)
+    own(&dir, owners.of(stat))?;
+    fchmod(&dir, Mode::from_raw_mode(stat.st_mode & 0o7777))?;
+    futimens(&dir, &times(stat))?;
+    let placed = fstat(&dir)?;
+    Ok(Placed { inode: placed.st_ino, mode: placed.st_mode })
 }
 
-fn own(file: impl rustix::fd::AsFd, stat: &Stat) -> io::Result<()> {
-    let (uid, gid) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
-    allowed(fchown(file, Some(uid), Some(gid)))
+fn own(file: impl AsFd, owner: (Option<Uid>, Option<Gid>)) -> io::Result<()> {
+    allowed(fchown(file, owner.0, owner.1))
 }
 
 /// Only root can give files away; what others copy is theirs.

@@ -1,4 +1,4 @@
-//! Builds an upper directory from entries.
+//! Builds an upper directory from entries, or changes a copy of the tree by them.
 //!
 //! Where a directory was deleted, each of its files is deleted first; if the host then has nothing else in
 //! it, the directory is deleted as one. A file that the host got there since is so left alone.
@@ -6,9 +6,10 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cofferdam_core::changes::{ChangePath, Content, Entry, FileNode, Node, Special};
+use cofferdam_native::staging::stand_in;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, XattrFlags, chmodat, chownat, fchmod,
@@ -21,10 +22,20 @@ use crate::changes::Objects;
 use crate::changes::beneath::RESOLVE;
 use crate::changes::capture::Marks;
 use crate::changes::duplicate::duplicate;
-use crate::tree::Names;
+use crate::tree::{Names, remove_tree_at};
+
+/// Where a program will find what an earlier one left.
+#[derive(Debug, Clone)]
+pub(super) enum Ground {
+    /// An upper directory, to be made: what is not in it is the host's.
+    Upper(PathBuf),
+    /// A copy of the host's tree.
+    Copy(PathBuf),
+}
 
 #[derive(Debug)]
 pub(super) struct Builder {
+    is_copy: bool,
     top: OwnedFd,
     host: OwnedFd,
     objects: Objects,
@@ -44,25 +55,31 @@ const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Builder {
+    /// In `upper`, which becomes the ground, or is it.
     pub(super) fn new(
+        ground: &Ground,
         upper: &Path,
         workspace: &Path,
         objects: Objects,
     ) -> Result<Self, ResumeError> {
         let fail = |path| ResumeError::io::<Errno>("open", path);
-        let made = std::fs::DirBuilder::new().mode(0o700).create(upper);
-        made.map_err(ResumeError::io("create", upper))?;
+        let is_copy = matches!(ground, Ground::Copy(_));
+        if !is_copy {
+            let made = std::fs::DirBuilder::new().mode(0o700).create(upper);
+            made.map_err(ResumeError::io("create", upper))?;
+        }
         let top = openat(CWD, upper, DIRECTORY, Mode::empty()).map_err(fail(upper))?;
         let host = openat(CWD, workspace, DIRECTORY, Mode::empty()).map_err(fail(workspace))?;
         let meta = std::fs::metadata(workspace).map_err(ResumeError::io("read", workspace))?;
-        let owner = (Uid::from_raw(meta.uid()), Gid::from_raw(meta.gid()));
+        let inside = |id| if is_copy { stand_in(id) } else { id };
+        let owner = (Uid::from_raw(inside(meta.uid())), Gid::from_raw(inside(meta.gid())));
         // The root of an overlay looks like its upper directory.
         fchown(&top, Some(owner.0), Some(owner.1))
             .and_then(|()| fchmod(&top, Mode::from_raw_mode(meta.mode() & 0o7777)))
             .map_err(ResumeError::io("prepare", upper))?;
         let marks = Marks::ours().map_err(ResumeError::io("read", "/proc/self"))?;
         let (way, fading, closed) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { top, host, objects, owner, marks, way, covered: None, fading, closed })
+        Ok(Self { is_copy, top, host, objects, owner, marks, way, covered: None, fading, closed })
     }
 
     /// Puts one entry in its place. Entries come in order.
@@ -105,15 +122,21 @@ impl Builder {
 
     fn put(&mut self, path: &ChangePath, node: &Node) -> Result<(), Fault> {
         let (name, host, owner) = (path.split().1.to_owned(), self.on_host(path)?, self.owner);
-        let (objects, marks) = (self.objects.clone(), self.marks);
+        let (objects, marks, is_copy) = (self.objects.clone(), self.marks, self.is_copy);
         let parent = self.parent(path)?;
+        if is_copy {
+            make_room(parent, &name, node)?;
+        }
         match node {
             Node::Directory { mode } => {
                 let mode = Mode::from_raw_mode(mode.bits());
-                mkdirat(parent, &name, Mode::RWXU)?;
+                match mkdirat(parent, &name, Mode::RWXU) {
+                    Err(Errno::EXIST) if is_copy => {}
+                    made => made?,
+                }
                 let dir = openat(parent, &name, DIRECTORY, Mode::empty())?;
                 fchown(&dir, Some(owner.0), Some(owner.1))?;
-                if host.is_some_and(|stat| !is_dir(&stat)) {
+                if !is_copy && host.is_some_and(|stat| !is_dir(&stat)) {
                     fsetxattr(&dir, marks.opaque(), b"y", XattrFlags::empty())?;
                 }
                 fchmod(&dir, mode | Mode::RWXU)?;
@@ -153,6 +176,9 @@ impl Builder {
     }
 
     fn delete(&mut self, path: &ChangePath) -> Result<(), Fault> {
+        if self.is_copy {
+            return self.remove(path);
+        }
         match self.on_host(path)? {
             None => {}
             Some(stat) if is_dir(&stat) => {
@@ -163,6 +189,22 @@ impl Builder {
                 let parent = self.parent(path)?;
                 whiteout(parent, path.split().1)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Deletes from a copy what is no directory; one goes when all below it was seen.
+    fn remove(&mut self, path: &ChangePath) -> Result<(), Fault> {
+        let name = path.split().1.to_owned();
+        let parent = match self.parent(path) {
+            // The host has lost it since.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            answer => answer?,
+        };
+        match unlinkat(parent, &name, AtFlags::empty()) {
+            Err(Errno::ISDIR) => self.fading.push(path.clone()),
+            Err(Errno::NOENT) => {}
+            gone => gone?,
         }
         Ok(())
     }
@@ -182,6 +224,14 @@ impl Builder {
     }
 
     fn fade_one(&mut self, path: &ChangePath) -> std::io::Result<()> {
+        if self.is_copy {
+            let parent = self.parent(path)?;
+            return match unlinkat(parent, path.split().1, AtFlags::REMOVEDIR) {
+                // The host got something in there since.
+                Err(Errno::NOTEMPTY) => Ok(()),
+                gone => Ok(gone?),
+            };
+        }
         let dir = self.directory(path)?.try_clone_to_owned()?;
         let staged = Names::of(openat(&dir, ".", DIRECTORY, Mode::empty())?.as_fd())?;
         let mut gone = Vec::new();
@@ -270,6 +320,16 @@ impl<E: Into<std::io::Error>> From<E> for Fault {
 
 fn is_dir(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+}
+
+/// In a copy: removes what stands in the way of `node`. A directory that becomes one stays.
+fn make_room(parent: BorrowedFd<'_>, name: &OsStr, node: &Node) -> std::io::Result<()> {
+    match unlinkat(parent, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(Errno::ISDIR) if matches!(node, Node::Directory { .. }) => Ok(()),
+        Err(Errno::ISDIR) => remove_tree_at(parent, name),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// What an overlay understands as: nothing is here, whatever is below.

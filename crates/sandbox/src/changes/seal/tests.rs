@@ -2,12 +2,14 @@
 
 use std::fs::{create_dir, create_dir_all, hard_link, remove_dir_all, remove_file, write};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
 use cofferdam_core::changes::{Content, Entry};
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, setxattr};
 
 use super::*;
+use crate::changes::copy::{self, Copying};
 use crate::host::look_up;
 use crate::tree::Names;
 
@@ -40,6 +42,11 @@ impl Place {
         crate::changes::capture::changed_at(&stat)
     }
 
+    fn copy(&self) {
+        let (tree, to, dir) = (&*self.workspace, &*self.run.join(COPY), &*self.run);
+        copy::make(Copying { tree, to, dir }, &Halt::never()).unwrap();
+    }
+
     fn seal(&self, base: Moment) -> Vec<Entry> {
         let request = SealRequest {
             run: "01jck4s8b7xgpz3m5t0v9yq2rd".parse().unwrap(),
@@ -48,6 +55,7 @@ impl Place {
             tree: Tree::Workspace,
             base,
             from: None,
+            halt: &Halt::never(),
         };
         let sealed = seal(&request).unwrap();
         let mut set = crate::changes::ChangeSet::open(&self.run, &sealed.hash.to_string()).unwrap();
@@ -168,7 +176,7 @@ fn a_copy_tells_the_same_as_an_overlay_would() {
     let place = Place::new();
     furnish(&place.workspace);
     let base = place.now();
-    copy::make(&place.workspace, &place.run).unwrap();
+    place.copy();
     let copied = place.run.join(COPY);
     assert_eq!(std::fs::read(copied.join("tree/x/y")).unwrap(), b"tree/x/y");
     damage(&copied);
@@ -196,12 +204,63 @@ fn a_copy_tells_the_same_as_an_overlay_would() {
     assert!(!copied.exists() && !place.run.join("copied").exists());
 }
 
+/// Whoever renames a directory leaves the times of all below it alone, even where the same names are.
+#[test]
+fn what_came_with_a_renamed_directory_is_not_taken_for_untouched() {
+    let place = Place::new();
+    for (name, content) in [("a/f", "one"), ("b/f", "two"), ("b/deep/g", "g"), ("c", "c")] {
+        create_dir_all(place.workspace.join(name).parent().unwrap()).unwrap();
+        write(place.workspace.join(name), content).unwrap();
+    }
+    let base = place.now();
+    place.copy();
+    let copied = place.run.join(COPY);
+    std::fs::rename(copied.join("a"), copied.join("x")).unwrap();
+    std::fs::rename(copied.join("b"), copied.join("a")).unwrap();
+    std::fs::rename(copied.join("x"), copied.join("b")).unwrap();
+    let entries = place.seal(base);
+    let expected = [
+        "created a/deep",
+        "created a/deep/g",
+        "modified a/f",
+        "deleted b/deep",
+        "deleted b/deep/g",
+    ];
+    assert_eq!(list(&entries), [&expected[..], &["modified b/f"]].concat());
+    assert_eq!(entries[2].after.as_ref().unwrap().file().unwrap().size, 3);
+}
+
+#[test]
+fn what_cannot_be_copied_was_not_removed() {
+    let place = Place::new();
+    furnish(&place.workspace);
+    let _listener = UnixListener::bind(place.workspace.join("dir/socket")).unwrap();
+    mknodat(CWD, place.workspace.join("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let base = place.now();
+    place.copy();
+    let copied = place.run.join(COPY);
+    assert!(!copied.join("dir/socket").exists() && copied.join("pipe").exists());
+    write(copied.join("dir/a"), "changed").unwrap();
+    assert_eq!(list(&place.seal(base)), ["modified dir/a"]);
+}
+
+#[test]
+fn a_copy_that_was_never_finished_is_removed() {
+    let place = Place::new();
+    create_dir_all(place.run.join(COPY).join("half")).unwrap();
+    drop_unfinished(&place.run).unwrap();
+    assert!(!is_due(&place.run));
+    place.copy();
+    drop_unfinished(&place.run).unwrap();
+    assert!(is_due(&place.run), "this one is whole");
+}
+
 #[test]
 fn an_untouched_copy_is_no_change() {
     let place = Place::new();
     furnish(&place.workspace);
     let base = place.now();
-    copy::make(&place.workspace, &place.run).unwrap();
+    place.copy();
     assert!(place.seal(base).is_empty());
 }
 
@@ -221,6 +280,7 @@ fn a_tree_that_took_the_workspaces_name_is_not_taken_for_it() {
         tree: Tree::Workspace,
         base,
         from: None,
+        halt: &Halt::never(),
     };
     assert!(matches!(seal(&request), Err(SealError::OtherWorkspace { .. })));
     assert!(is_due(&place.run) && !is_sealed(&place.run));
