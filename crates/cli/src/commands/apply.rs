@@ -5,6 +5,7 @@ mod judge;
 mod report;
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
@@ -259,6 +260,13 @@ pub(super) fn failure(error: ApplyError, record: &Record) -> Failure {
         ApplyError::NoSuchHunk { .. } | ApplyError::NoHunks { .. } => {
             format!("`{me} diff {run}` shows the hunks with their numbers")
         }
+        ApplyError::TakenBack { .. } | ApplyError::Stage { .. } | ApplyError::Io { .. }
+            if is_forbidden(&error) =>
+        {
+            "where `lsattr` shows that it, or its directory, is immutable or append-only, take that off \
+             with `chattr -i -a`, and try again"
+                .to_owned()
+        }
         ApplyError::TakenBack { .. } | ApplyError::Stage { .. } | ApplyError::Io { .. } => {
             "make room, or give yourself the right to write there, and try again".to_owned()
         }
@@ -266,6 +274,20 @@ pub(super) fn failure(error: ApplyError, record: &Record) -> Failure {
         _ => return error.into(),
     };
     Failure::from(error).hint(hint)
+}
+
+/// Whether the kernel forbids it to everybody, whatever the modes say: EPERM, not EACCES.
+fn is_forbidden(error: &ApplyError) -> bool {
+    const EPERM: i32 = 1;
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        let code = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+        if code == Some(EPERM) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// `PATH:1,3` as a path and numbers.

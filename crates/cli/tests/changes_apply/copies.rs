@@ -223,7 +223,7 @@ fn ended_while_it_copies_nothing_is_left() {
     child.kill().unwrap();
     child.wait().unwrap();
     env.run(["gc"]).assert_exit(0);
-    assert_eq!(env.runs(), [String::new(); 0]);
+    assert!(env.runs().is_empty(), "{:?}", env.runs());
     let mut command = env.cofferdam();
     command.args(native::NATIVE).args(["--", "sh", "-c", "touch started"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

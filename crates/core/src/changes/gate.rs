@@ -151,7 +151,7 @@ impl Gate {
             judgement.belongs(member.class, member.reason, self.yes(entry, member.class));
         }
         for finding in secrets {
-            let reason = format!("{} in line {}", finding.rule, finding.line);
+            let reason = format!("{} {}", finding.rule, finding.place);
             judgement.belongs(Class::Secret, &reason, self.yes(entry, Class::Secret));
         }
         for stripped in &entry.stripped {

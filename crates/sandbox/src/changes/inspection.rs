@@ -3,10 +3,13 @@
 //! [`Inspector`] is a [`Gate`] beside a set's objects. Reading is bounded: of each file the part that the
 //! scan for secrets looks at. Whether an object is the sealed one is compared before any of it is believed.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 
-use cofferdam_core::changes::secret::{self, Finding, LOOKED_AT};
-use cofferdam_core::changes::{Content, Entry, FileNode, Gate, Judgement, Node};
+use cofferdam_core::changes::secret::{self, Finding, LOOKED_AT, Place};
+use cofferdam_core::changes::{Content, ContentHash, Entry, FileNode, Gate, Judgement, Node};
 
 use super::Objects;
 
@@ -15,15 +18,27 @@ use super::Objects;
 pub struct Inspector {
     gate: Gate,
     objects: Objects,
+    /// What was found in contents that were new where they were found: a tree may hold one many times.
+    found: RefCell<HashMap<ContentHash, Vec<Finding>>>,
 }
+
+/// Contents that are remembered.
+const REMEMBERED: usize = 1000;
 
 impl Inspector {
     pub fn new(gate: Gate, objects: Objects) -> Self {
-        Self { gate, objects }
+        Self { gate, objects, found: RefCell::default() }
     }
 
     pub fn judge(&self, entry: &Entry) -> io::Result<Judgement> {
-        Ok(self.gate.judge(entry, &self.secrets(entry)?))
+        let mut secrets = self.secrets(entry)?;
+        secrets.extend(in_name_and_target(entry));
+        let mut judgement = self.gate.judge(entry, &secrets);
+        if entry.after.as_ref().and_then(Node::file).is_some_and(is_long) {
+            let most = LOOKED_AT >> 20;
+            judgement.reasons.push(format!("only its first {most} MiB are searched for secrets"));
+        }
+        Ok(judgement)
     }
 
     /// What looks like a secret in the new content and not in the old.
@@ -33,14 +48,31 @@ impl Inspector {
         let same = before.is_some_and(|before| {
             before.content.hash().is_some() && before.content.hash() == after.content.hash()
         });
-        let Some(new) = (if same { None } else { self.beginning(after)? }) else {
+        if same {
             return Ok(Vec::new());
-        };
+        }
         // An old content that was not kept hides nothing.
-        Ok(match before.map(|before| self.beginning(before)).transpose()?.flatten() {
-            Some(old) => secret::introduced(&old, &new),
-            None => secret::scan(&new),
-        })
+        match before.map(|before| self.beginning(before)).transpose()?.flatten() {
+            Some(old) => {
+                let new = self.beginning(after)?;
+                Ok(new.map(|new| secret::introduced(&old, &new)).unwrap_or_default())
+            }
+            None => self.in_new(after),
+        }
+    }
+
+    fn in_new(&self, file: &FileNode) -> io::Result<Vec<Finding>> {
+        let Content::Kept(hash) = file.content else { return Ok(Vec::new()) };
+        if let Some(found) = self.found.borrow().get(&hash) {
+            return Ok(found.clone());
+        }
+        let new = self.beginning(file)?;
+        let found = new.map(|new| secret::scan(&new)).unwrap_or_default();
+        let mut remembered = self.found.borrow_mut();
+        if remembered.len() < REMEMBERED {
+            remembered.insert(hash, found.clone());
+        }
+        Ok(found)
     }
 
     fn beginning(&self, file: &FileNode) -> io::Result<Option<Vec<u8>>> {
@@ -49,4 +81,22 @@ impl Inspector {
         self.objects.open(hash)?.take(LOOKED_AT as u64).read_to_end(&mut bytes)?;
         Ok(Some(bytes))
     }
+}
+
+fn is_long(file: &FileNode) -> bool {
+    file.size > LOOKED_AT as u64
+}
+
+/// Names that are new, and targets of links.
+fn in_name_and_target(entry: &Entry) -> impl Iterator<Item = Finding> {
+    let is_new = entry.before.is_none() && entry.after.is_some();
+    let name = is_new.then(|| entry.path.split().1.as_bytes());
+    let target = match (&entry.before, &entry.after) {
+        (before, Some(after @ Node::Symlink { target })) if before.as_ref() != Some(after) => {
+            Some(target.0.as_bytes())
+        }
+        _ => None,
+    };
+    let name = name.and_then(|name| secret::in_words(name, Place::Name));
+    name.into_iter().chain(target.and_then(|target| secret::in_words(target, Place::Target)))
 }

@@ -48,7 +48,7 @@ fn beyond_paths(class: Class) -> Option<&'static str> {
              text says; one that goes up after it went down; and one that takes the place of a directory.",
         ),
         Class::Secret => Some(
-            "Every file whose first 4 MiB have something new that looks like a key, a token or a password, and \
+            "Every file whose first 16 MiB, name or link target have something new that looks like a key, a token or a password, and \
              files that are made for them:",
         ),
         _ => None,

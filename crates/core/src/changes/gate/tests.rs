@@ -1,4 +1,5 @@
 use super::*;
+use crate::changes::secret::Place;
 use crate::changes::{ContentHash, FileNode};
 use crate::config::{Budget, ChangeSettings};
 use crate::quantity::ByteSize;
@@ -112,8 +113,10 @@ fn a_link_is_a_directory_to_what_forbids_and_not_to_what_lets_through() {
 
 #[test]
 fn a_secret_blocks_until_it_is_allowed() {
-    let found =
-        [Finding { rule: "a GitHub token", line: 3 }, Finding { rule: "a Stripe key", line: 9 }];
+    let found = [
+        Finding { rule: "a GitHub token", place: Place::Line(3) },
+        Finding { rule: "a Stripe key", place: Place::Line(9) },
+    ];
     let judged = gate(&["**"], &[], &[]).judge(&created("a.txt"), &found);
     assert_eq!(judged.classes, [Class::Secret]);
     assert_eq!(
