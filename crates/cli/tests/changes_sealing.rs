@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cofferdam_testkit::{TestEnv, native, wait_until};
 
@@ -83,6 +83,57 @@ fn killed_while_it_is_sealed() {
         assert!(unsealed > 0 && uncleared > 0, "{unsealed} unsealed, {uncleared} uncleared");
         env.run(["audit", "verify"]).assert_exit(0);
     }
+}
+
+/// Asked to end while it hashes, and while it clears away, it does at once; the next clean-up does the rest.
+#[test]
+fn canceled_while_it_is_sealed() {
+    let many = "mkdir many; cd many; seq 60000 | xargs touch";
+    for (script, name) in [("truncate -s 12G huge", "manifest.tmp"), (many, "manifest")] {
+        let env = TestEnv::with_binary(BINARY);
+        env.file("old", "o");
+        let mut child = until(&env, &format!("set -e; echo new > old; {script}"), name);
+        let began = Instant::now();
+        let mut kill = env.program("kill");
+        kill.args(["-TERM", &child.id().to_string()]);
+        env.finish(kill).assert_exit(0);
+        let status = child.wait().unwrap();
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(2), "{name}: {took:?}");
+        assert_eq!(status.code(), Some(143), "{name}");
+        let record = env.latest_record();
+        assert_eq!(record["outcome"]["exit_code"], 0, "what became of the command is known");
+        assert_eq!(record["unsealed"]["signal"], 15, "{record}");
+        let failed = env.events().into_iter().find(|e| e["type"] == "changes.seal_failed");
+        assert!(failed.unwrap()["reason"].as_str().unwrap().contains("canceled"));
+        assert!(env.run_dir("last").join("upper").exists(), "nothing is lost");
+        env.run(["gc"]).assert_exit(0);
+        let record = env.latest_record();
+        assert!(record["unsealed"].is_null() && record["changes"]["modified"] == 1, "{record}");
+        assert_eq!(env.manifest("last").bytes("after", "old"), b"new\n");
+        assert!(!env.run_dir("last").join("upper").exists());
+        env.run(["audit", "verify"]).assert_exit(0);
+    }
+}
+
+/// What cannot be named is counted and said; the rest is sealed.
+#[test]
+fn a_path_that_is_too_long_is_left_out_and_the_rest_is_sealed() {
+    native::as_root_and_as_user(BINARY, |env| {
+        let script = "echo x > fine; perl -e 'my $n = \"n\" x 200; for (1..400) { mkdir $n; chdir $n or die } \
+                      open F, q(>), q(end) or die'";
+        let mut command = env.cofferdam();
+        command.args(["run", "--sandbox", "native", "--relax", "limits", "--", "sh", "-c", script]);
+        let done = env.finish(command);
+        done.assert_exit(0).assert_stderr_has("1 with paths of more than 64 KiB are lost");
+        assert_eq!(env.latest_record()["changes"]["left_out"], 1);
+        assert!(env.latest_record()["unsealed"].is_null());
+        let list = env.manifest("last").list();
+        assert_eq!((list.len(), list[0].as_str()), (1 + 326, "created fine"));
+        env.run(["apply", "fine"]).assert_exit(0);
+        env.run(["audit", "verify"]).assert_exit(0);
+        env.run(["gc"]).assert_exit(0).assert_stdout("nothing to clean up\n");
+    });
 }
 
 #[test]

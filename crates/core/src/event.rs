@@ -6,6 +6,7 @@ use crate::backend::Backend;
 use crate::id::RunId;
 use crate::paths::ExactPath;
 use crate::receipt::CleanupReceipt;
+use crate::record::ChangeSummary;
 use crate::refusal::Rule;
 use crate::stamp::Stamp;
 
@@ -45,12 +46,28 @@ impl EventKind {
     /// The hash of the run's ledger of changes after this, where it is about that.
     pub fn ledger(&self) -> Option<&str> {
         match self {
-            Self::Applied { ledger, .. }
-            | Self::Discarded { ledger, .. }
-            | Self::Undone { ledger, .. } => Some(ledger),
+            Self::Applied { done } | Self::Discarded { done } | Self::Undone { done, .. } => {
+                Some(&done.ledger)
+            }
             _ => None,
         }
     }
+}
+
+/// What was done with entries of a change set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    pub manifest: String,
+    pub entries: u64,
+    /// Its number in the set's ledger.
+    #[serde(default)]
+    pub operation: u64,
+    /// Hash of the ledger after it.
+    #[serde(default)]
+    pub ledger: String,
+    /// Where they are few.
+    #[serde(default)]
+    pub paths: Vec<String>,
 }
 
 /// State of a sandbox as its start, failure and stop report it.
@@ -114,59 +131,32 @@ pub enum EventKind {
     OrphanRemoved { kind: String, name: String },
     #[serde(rename = "changes.sealed")]
     Sealed {
-        manifest: String,
-        created: u64,
-        modified: u64,
-        deleted: u64,
-        retyped: u64,
-        /// Hash of what was sealed of a repository that lies outside the workspace.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        repository: Option<String>,
+        #[serde(flatten)]
+        changes: ChangeSummary,
     },
     /// What a run changed could not be sealed. It is kept as it was left.
     #[serde(rename = "changes.seal_failed")]
     SealFailed { reason: String },
     #[serde(rename = "changes.applied")]
     Applied {
-        manifest: String,
-        entries: u64,
-        /// Its number in the set's ledger.
-        #[serde(default)]
-        operation: u64,
-        /// Hash of the ledger after it.
-        #[serde(default)]
-        ledger: String,
-        /// Where they are few.
-        #[serde(default)]
-        paths: Vec<String>,
+        #[serde(flatten)]
+        done: Done,
     },
     /// Commits that were made inside became a branch on the host.
     #[serde(rename = "changes.imported")]
     Imported { branch: String, commit: String, commits: u64 },
     #[serde(rename = "changes.discarded")]
     Discarded {
-        manifest: String,
-        entries: u64,
-        #[serde(default)]
-        operation: u64,
-        #[serde(default)]
-        ledger: String,
-        #[serde(default)]
-        paths: Vec<String>,
+        #[serde(flatten)]
+        done: Done,
     },
     #[serde(rename = "changes.undone")]
     Undone {
-        manifest: String,
-        entries: u64,
-        #[serde(default)]
-        operation: u64,
+        #[serde(flatten)]
+        done: Done,
         /// Number of the apply that was undone.
         #[serde(default)]
         of: u64,
-        #[serde(default)]
-        ledger: String,
-        #[serde(default)]
-        paths: Vec<String>,
     },
     #[serde(rename = "changes.conflict")]
     Conflict {

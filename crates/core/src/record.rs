@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Backend;
+use crate::changes::{Change, ChangePath};
 use crate::id::RunId;
 use crate::outcome::Outcome;
 use crate::paths::{Arg, ExactPath};
@@ -31,6 +32,9 @@ pub struct Record {
     pub usage: Option<Usage>,
     pub output: Output,
     pub changes: Option<ChangeSummary>,
+    /// Why what it changed is not sealed yet. It is kept as it was left, and clean-up seals it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsealed: Option<Unsealed>,
     pub started_at: Stamp,
     pub finished_at: Option<Stamp>,
     pub cleanup: Option<Cleanup>,
@@ -64,6 +68,7 @@ impl Record {
             usage: None,
             output: Output::default(),
             changes: None,
+            unsealed: None,
             started_at,
             finished_at: None,
             cleanup: None,
@@ -125,4 +130,31 @@ pub struct ChangeSummary {
     /// The same for the repository, where that lies outside the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
+    /// Paths that are too long to be named in a manifest. They are no part of the set.
+    #[serde(default, skip_serializing_if = "is_none_left_out")]
+    pub left_out: u64,
+    /// The first entries, for whoever has just sealed them. They stand in the manifest, not here.
+    #[serde(skip)]
+    pub first: Option<Vec<Glimpse>>,
+}
+
+fn is_none_left_out(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What happened to a path, in brief.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glimpse {
+    pub change: Change,
+    pub path: ChangePath,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unsealed {
+    pub reason: String,
+    /// Whether trying again can help; then whoever cleans up does.
+    pub is_tried_again: bool,
+    /// The signal that canceled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
 }

@@ -58,7 +58,7 @@ pub use ledger::{EntryState, Ledger, LedgerError, Operation, OperationKind};
 pub use objects::Objects;
 pub use ranges::Ranges;
 pub use rights::{as_put, mode_difference};
-pub use seal::{SealError, SealRequest, Sealed, waits_to_be_sealed};
+pub use seal::{SealError, SealRequest, Sealed};
 pub use selection::{Part, Selection};
 pub use set::{ChangeSet, REPOSITORY, SetError};
 pub(crate) use turn::Turn;

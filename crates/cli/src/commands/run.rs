@@ -9,15 +9,14 @@ use std::os::fd::AsFd as _;
 use cofferdam_core::backend::Backend;
 use cofferdam_core::config::{Key, Resolved};
 use cofferdam_core::inert::Inert;
-use cofferdam_core::outcome::OutcomeClass;
+use cofferdam_core::outcome::{OutcomeClass, exit_code};
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::policy::forbidden::Places;
-use cofferdam_core::record::Record;
+use cofferdam_core::record::{Record, Unsealed};
 use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_core::spec::{Origin, SandboxSpec, Staging, Terminal};
 use cofferdam_sandbox::backend::Streams;
 use cofferdam_sandbox::changes::resume::origin;
-use cofferdam_sandbox::changes::waits_to_be_sealed;
 use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::request::{Ask, Request, assemble};
 use cofferdam_sandbox::run::{Attempt, Prepared, perform, prepare, reject};
@@ -236,11 +235,14 @@ fn finish(
         json::print_line(out, record)?;
     }
     let Some(outcome) = &record.outcome else { return Ok(Exit::NotRun) };
-    if waits_to_be_sealed(&Store::new(state).dir(record.run)) {
-        say(
-            "warning: what it changed is kept, but could not be sealed: `cofferdam events` says why, \
-             `cofferdam gc` tries again",
-        );
+    if let Some(Unsealed { reason, is_tried_again, .. }) = &record.unsealed {
+        let next = match is_tried_again {
+            true => "`cofferdam gc` tries again".to_owned(),
+            false => format!("it stays in {}", Store::new(state).dir(record.run).display()),
+        };
+        say(&format!(
+            "warning: what it changed is kept, but could not be sealed: {reason}; {next}"
+        ));
     }
     if let Some(message) = &outcome.message {
         say(&format!("{}: {message}", outcome_word(outcome.class)));
@@ -263,7 +265,12 @@ fn finish(
             Err(error) => say(&format!("warning: what it changed cannot be shown: {error}")),
         }
     }
-    Ok(Exit::Command(outcome.process_exit_code()))
+    // The command has ended, but we were told to before we were done.
+    let canceled = record.unsealed.as_ref().and_then(|unsealed| unsealed.signal);
+    Ok(Exit::Command(match canceled.and_then(|signal| u8::try_from(signal).ok()) {
+        Some(signal) => exit_code::SIGNAL_BASE + signal,
+        None => outcome.process_exit_code(),
+    }))
 }
 
 /// Applies what needs no look. The command has run, and its exit code is what the caller waits for.

@@ -82,6 +82,12 @@ fn print(record: &Record, out: &mut dyn Write) -> std::io::Result<()> {
         let counts =
             format!("{created} created, {modified} modified, {deleted} deleted, {retyped} retyped");
         line("changes", counts)?;
+        if changes.left_out > 0 {
+            line("left out", format!("{} with paths of more than 64 KiB", changes.left_out))?;
+        }
+    }
+    if let Some(unsealed) = &record.unsealed {
+        line("unsealed", unsealed.reason.clone())?;
     }
     if let Some(cleanup) = &record.cleanup {
         let left = if cleanup.left.is_empty() {

@@ -80,6 +80,8 @@ impl Summary {
 #[serde(deny_unknown_fields)]
 struct Footer {
     end: Summary,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left_out: Option<u64>,
 }
 
 /// Writes a manifest. Entries must come in order.
@@ -88,13 +90,14 @@ pub struct ManifestWriter<W> {
     out: W,
     hasher: blake3::Hasher,
     summary: Summary,
+    left_out: u64,
     last: Option<ChangePath>,
 }
 
 impl<W: Write> ManifestWriter<W> {
     pub fn begin(out: W, header: &Header) -> io::Result<Self> {
-        let mut writer =
-            Self { out, hasher: blake3::Hasher::new(), summary: Summary::default(), last: None };
+        let (hasher, summary) = (blake3::Hasher::new(), Summary::default());
+        let mut writer = Self { out, hasher, summary, left_out: 0, last: None };
         writer.line(header)?;
         Ok(writer)
     }
@@ -109,9 +112,19 @@ impl<W: Write> ManifestWriter<W> {
         Ok(())
     }
 
+    /// Counts something that was changed and cannot be an entry.
+    pub fn leave_out(&mut self) {
+        self.left_out += 1;
+    }
+
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
     /// Writes the end. The hash is of all that was written.
     pub fn finish(mut self) -> io::Result<(W, ContentHash, Summary)> {
-        let footer = Footer { end: self.summary };
+        let left_out = (self.left_out > 0).then_some(self.left_out);
+        let footer = Footer { end: self.summary, left_out };
         self.line(&footer)?;
         self.out.flush()?;
         Ok((self.out, self.hasher.finalize().into(), self.summary))
@@ -147,6 +160,7 @@ pub struct ManifestReader<R> {
     header: Header,
     lines: u64,
     summary: Summary,
+    left_out: u64,
     last: Option<ChangePath>,
     done: bool,
 }
@@ -165,11 +179,16 @@ impl<R: BufRead> ManifestReader<R> {
         }
         let header: Header = serde_json::from_slice(&text).map_err(bad)?;
         let summary = Summary::default();
-        Ok(Self { input, header, lines: 1, summary, last: None, done: false })
+        Ok(Self { input, header, lines: 1, summary, left_out: 0, last: None, done: false })
     }
 
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// How many changes are no entries; known when all entries were read.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     fn advance(&mut self) -> Result<Option<Entry>, ManifestError> {
@@ -178,7 +197,8 @@ impl<R: BufRead> ManifestReader<R> {
         let line = self.lines;
         let bad = |source| ManifestError::Line { line, source };
         if text.starts_with(b"{\"end\"") {
-            let Footer { end } = serde_json::from_slice(&text).map_err(bad)?;
+            let Footer { end, left_out } = serde_json::from_slice(&text).map_err(bad)?;
+            self.left_out = left_out.unwrap_or(0);
             let whole = end == self.summary && next_line(&mut self.input)?.is_none();
             return if whole { Ok(None) } else { Err(ManifestError::Incomplete) };
         }

@@ -44,6 +44,11 @@ impl ChangePath {
         }
     }
 
+    /// Whether a path has more bytes than one of a change may have.
+    pub fn is_too_long(path: &[u8]) -> bool {
+        path.len() > LONGEST
+    }
+
     /// The path of `name` in this directory.
     pub fn join(&self, name: &OsStr) -> Result<Self, BadPath> {
         let mut path = self.0.clone();

@@ -36,7 +36,7 @@ pub(super) use before::Befores;
 pub(super) use content::{LARGEST_KEPT, bytes_of};
 pub(crate) use dir::{Dir, Side};
 pub(super) use inherited::Inherited;
-pub(super) use out::Out;
+pub(super) use out::{Out, Written};
 pub(super) use placeholders::Placeholders;
 pub(super) use walk::{Reading, Walk};
 pub(super) use whole::Whole;

@@ -17,6 +17,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::duplicate::duplicate;
+use super::halt::Halt;
 use super::set::OBJECTS;
 
 /// A name that no hash has.
@@ -99,7 +100,7 @@ impl Deposit {
 
     /// Makes every object read-only. The links to them in the upper directory become so, too, which is
     /// why it comes last.
-    pub(crate) fn close(&mut self) -> io::Result<()> {
+    pub(crate) fn close(&mut self, halt: &Halt<'_>) -> io::Result<()> {
         if self.dir.is_none() && !self.path.exists() {
             return Ok(());
         }
@@ -111,6 +112,7 @@ impl Deposit {
         let mut buffer = [std::mem::MaybeUninit::uninit(); 16 * 1024];
         let mut entries = RawDir::new(dir, &mut buffer);
         while let Some(entry) = entries.next() {
+            halt.check().map_err(io::Error::other)?;
             let entry = entry?;
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
@@ -156,7 +158,7 @@ mod tests {
         link(&mut deposit);
         link(&mut deposit);
         assert_eq!(fs::metadata(&object).unwrap().nlink(), 2, "it is the file itself");
-        deposit.close().unwrap();
+        deposit.close(&Halt::never()).unwrap();
         assert_eq!(fs::metadata(&object).unwrap().mode() & 0o7777, 0o400);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use cofferdam_core::changes::{ChangePath, Node};
-use cofferdam_core::event::EventKind;
+use cofferdam_core::event::{Done, EventKind};
 
 use super::apply::{ApplyError, NAMED, Site};
 use super::ledger::{EntryState, Ledger, Operation, OperationKind};
@@ -49,13 +49,14 @@ pub fn discard(site: Site<'_>, selection: &Selection) -> Result<Discarded, Apply
     if done.entries > 0 {
         let paths = paths(&mut set, &operation)?;
         ledger.add(operation)?;
-        site.scribe().event(EventKind::Discarded {
+        let done = Done {
             manifest: set.hash().to_string(),
             entries: done.entries,
             operation: number,
             ledger: ledger.hash(),
             paths,
-        })?;
+        };
+        site.scribe().event(EventKind::Discarded { done })?;
     }
     // Nothing that could be applied, or applied again after an undo, is left.
     if marks.iter().all(|mark| matches!(mark, Mark::Chosen | Mark::Gone)) {

@@ -14,6 +14,7 @@ use cofferdam_core::changes::manifest::{
 };
 use cofferdam_core::id::RunId;
 use cofferdam_core::mount::HostPath;
+use cofferdam_core::record::Glimpse;
 use cofferdam_core::spec::Origin;
 use cofferdam_native::{COPY, PLACEHOLDERS, UPPER, WORK};
 
@@ -21,15 +22,16 @@ use super::SetError;
 use super::bases::{BASES, Saved};
 use super::capture::{
     Befores, CaptureError, Dir, Inherited, Marks, Out, Placeholders, Reading, Side, Walk, Whole,
+    Written,
 };
 use super::copy::{COPIED, Index};
 use super::deposit::Deposit;
-use super::halt::{Halt, Halted};
+use super::halt::{Halt, Halted, halted};
 use super::resume::{self, INHERITED};
 use super::set::MANIFEST;
 use crate::clock;
 use crate::state::private_file;
-use crate::tree::remove_tree;
+use crate::tree::{remove_tree, remove_tree_unless};
 
 /// What is to be sealed. The sandbox must be gone.
 #[derive(Debug)]
@@ -48,10 +50,14 @@ pub struct SealRequest<'a> {
     pub halt: &'a Halt<'a>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
     pub hash: ContentHash,
     pub summary: Summary,
+    /// Changes whose paths are too long to be named. They are lost to the set, and counted.
+    pub left_out: u64,
+    /// The first entries, where they were sealed just now.
+    pub first: Option<Vec<Glimpse>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +76,10 @@ pub enum SealError {
 
 impl SealError {
     fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
-        move |source| Self::Io { action, path: path.to_owned(), source }
+        move |source| match halted(&source) {
+            Some(halted) => Self::Halted(halted),
+            None => Self::Io { action, path: path.to_owned(), source },
+        }
     }
 
     /// Whether trying again cannot help.
@@ -107,18 +116,13 @@ pub fn seal(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => capture(request)?,
         Err(error) => return Err(SealError::io("open", &path)(error)),
     };
-    clear(dir)?;
+    clear(dir, request.halt)?;
     Ok(sealed)
 }
 
 /// Whether the run in `dir` has changes that are not sealed yet, or not cleared away.
 pub(crate) fn is_due(dir: &Path) -> bool {
     dir.join(UPPER).exists() || dir.join(COPY).exists()
-}
-
-/// Whether the run in `dir` has changes that are in no manifest yet.
-pub fn waits_to_be_sealed(dir: &Path) -> bool {
-    is_due(dir) && !is_sealed(dir)
 }
 
 /// Removes a copy whose making was interrupted: nothing was ever started in it.
@@ -176,9 +180,9 @@ fn capture(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let before = workspace(request.workspace)?;
     Walk::new(reading, befores, placeholders, &mut out).run(after, before)?;
 
-    let (_, hash, summary) = out.finish().map_err(CaptureError::Write)?;
+    let Written { hash, summary, left_out, first } = out.finish().map_err(CaptureError::Write)?;
     fs::rename(&temporary, &path).map_err(SealError::io("rename", &temporary))?;
-    Ok(Sealed { hash, summary })
+    Ok(Sealed { hash, summary, left_out, first: Some(first) })
 }
 
 /// The copy that the program worked in, if it did in one.
@@ -205,15 +209,17 @@ fn what_was_sealed(mut file: &File) -> Result<Sealed, SealError> {
     hasher.update_reader(file).map_err(ManifestError::Io)?;
     io::Seek::seek(&mut file, io::SeekFrom::Start(0)).map_err(ManifestError::Io)?;
     let mut summary = Summary::default();
-    for entry in ManifestReader::begin(BufReader::new(file))? {
+    let mut entries = ManifestReader::begin(BufReader::new(file))?;
+    for entry in &mut entries {
         summary.count(entry?.change);
     }
-    Ok(Sealed { hash: hasher.finalize().into(), summary })
+    let (hash, left_out) = (hasher.finalize().into(), entries.left_out());
+    Ok(Sealed { hash, summary, left_out, first: None })
 }
 
 /// Removes what the set was made of. The upper directory goes last: while it is there, this is not over.
-fn clear(dir: &Path) -> Result<(), SealError> {
-    Deposit::of(dir).close().map_err(SealError::io("close", dir))?;
+fn clear(dir: &Path, halt: &Halt<'_>) -> Result<(), SealError> {
+    Deposit::of(dir).close(halt).map_err(SealError::io("close", dir))?;
     for name in [BASES, PLACEHOLDERS, COPIED] {
         let path = dir.join(name);
         match fs::remove_file(&path) {
@@ -225,7 +231,7 @@ fn clear(dir: &Path) -> Result<(), SealError> {
     }
     for name in [INHERITED, WORK, UPPER, COPY] {
         let path = dir.join(name);
-        remove_tree(&path).map_err(SealError::io("remove", &path))?;
+        remove_tree_unless(&path, halt).map_err(SealError::io("remove", &path))?;
     }
     Ok(())
 }

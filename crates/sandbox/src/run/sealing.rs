@@ -5,11 +5,11 @@ use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
 
-use cofferdam_core::changes::manifest::{Moment, Tree};
+use cofferdam_core::changes::manifest::{Moment, Summary, Tree};
 use cofferdam_core::event::EventKind;
 use cofferdam_core::id::RunId;
 use cofferdam_core::plan::Plan;
-use cofferdam_core::record::{ChangeSummary, Record};
+use cofferdam_core::record::{ChangeSummary, Record, Unsealed};
 use cofferdam_native::{COPY, GIT_COPY, GIT_UPPER, GIT_WORK, UPPER};
 
 use crate::changes::REPOSITORY;
@@ -50,6 +50,16 @@ pub(crate) fn base(mark: &File, path: &Path) -> Result<Moment, StateError> {
 
 /// Seals what the run in `dir` changed. Its sandbox must be gone.
 pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record, halt: &Halt<'_>) -> Sealing {
+    let sealing = try_to_seal(dir, base, record, halt);
+    if let Sealing::Failed { reason, again, .. } = &sealing {
+        let (reason, is_tried_again) = (reason.clone(), *again == Again::Yes);
+        let signal = halt.check().err().map(|halted| halted.signal);
+        record.unsealed = Some(Unsealed { reason, is_tried_again, signal });
+    }
+    sealing
+}
+
+fn try_to_seal(dir: &Path, base: Moment, record: &mut Record, halt: &Halt<'_>) -> Sealing {
     let Some(plan) = &record.plan else { return Sealing::Nothing };
     if !plan.stages() {
         return Sealing::Nothing;
@@ -76,26 +86,22 @@ pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record, halt: &Hal
         halt,
     };
     match seal(&request) {
-        Ok(Sealed { hash, summary }) => {
+        Ok(Sealed { hash, summary, left_out, first }) => {
+            let Summary { created, modified, deleted, retyped } = summary;
             let manifest = hash.to_string();
-            let (created, modified) = (summary.created, summary.modified);
-            let (deleted, retyped) = (summary.deleted, summary.retyped);
-            record.changes = Some(ChangeSummary {
+            let changes = ChangeSummary {
                 created,
                 modified,
                 deleted,
                 retyped,
-                manifest: manifest.clone(),
-                repository: repository.clone(),
-            });
-            Sealing::Done(EventKind::Sealed {
                 manifest,
-                created,
-                modified,
-                deleted,
-                retyped,
                 repository,
-            })
+                left_out,
+                first,
+            };
+            record.changes = Some(changes.clone());
+            record.unsealed = None;
+            Sealing::Done(EventKind::Sealed { changes })
         }
         Err(error) => failed(&error),
     }

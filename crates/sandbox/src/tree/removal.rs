@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, chmodat, fchmod, fstat, openat, unl
 use rustix::io::Errno;
 
 use super::Names;
+use crate::changes::halt::Halt;
 
 /// A directory on the way down, and what is left to go down into.
 struct Level {
@@ -20,20 +21,29 @@ struct Level {
 /// Removes a directory with all in it, if it is there. The kernel leaves its scratch space without any
 /// permission, and a program may do the same; what is ours we may open.
 pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
-    remove_tree_at(CWD, dir.as_os_str())
+    remove_tree_unless(dir, &Halt::never())
+}
+
+/// The same, until told to stop; what is left then is for the next time.
+pub(crate) fn remove_tree_unless(dir: &Path, halt: &Halt<'_>) -> io::Result<()> {
+    remove(CWD, dir.as_os_str(), halt)
 }
 
 /// The same, of a name in a directory that is open.
 pub(crate) fn remove_tree_at(top: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    remove(top, name, &Halt::never())
+}
+
+fn remove(top: BorrowedFd<'_>, name: &OsStr, halt: &Halt<'_>) -> io::Result<()> {
     let mut here = match open(top, name) {
         Err(Errno::NOENT) => return Ok(()),
         answer => answer?,
     };
-    let mut levels = vec![enter(&here, name.to_owned())?];
+    let mut levels = vec![enter(&here, name.to_owned(), halt)?];
     while let Some(level) = levels.last_mut() {
         if let Some(name) = level.directories.pop() {
             let below = open(here.as_fd(), &name)?;
-            levels.push(enter(&below, name)?);
+            levels.push(enter(&below, name, halt)?);
             here = below;
             continue;
         }
@@ -70,13 +80,14 @@ fn open(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
 }
 
 /// Removes what is no directory, and says what is.
-fn enter(dir: &OwnedFd, name: OsString) -> io::Result<Level> {
+fn enter(dir: &OwnedFd, name: OsString, halt: &Halt<'_>) -> io::Result<Level> {
     let stat = fstat(dir)?;
     if stat.st_mode & 0o700 != 0o700 {
         fchmod(dir, Mode::RWXU)?;
     }
     let mut directories = Vec::new();
     for name in Names::of(dir.as_fd())?.iter() {
+        halt.check().map_err(io::Error::other)?;
         match unlinkat(dir, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(Errno::ISDIR) => directories.push(name.to_owned()),

@@ -17,7 +17,7 @@ pub(super) fn lines(state: &StateDir, record: &Record) -> Result<Vec<String>, Se
     let ChangeSummary { created, modified, deleted, retyped, .. } = changes;
     let total = created + modified + deleted + retyped;
     let commits = changes.repository.is_some();
-    if total == 0 && !commits {
+    if total == 0 && changes.left_out == 0 && !commits {
         return Ok(vec!["it changed nothing".to_owned()]);
     }
     let counts = [
@@ -34,10 +34,21 @@ pub(super) fn lines(state: &StateDir, record: &Record) -> Result<Vec<String>, Se
     let mut lines = Vec::new();
     if total > 0 {
         lines.push(format!("it changed, apart from your files: {}", counts.join(", ")));
-        lines.extend(listed(state, record, &changes.manifest)?);
+        lines.extend(match &changes.first {
+            Some(first) => {
+                first.iter().map(|glimpse| line(glimpse.change, &glimpse.path)).collect()
+            }
+            None => listed(state, record, &changes.manifest)?,
+        });
         if total > SHOWN as u64 {
             lines.push(format!("    and {} more", total - SHOWN as u64));
         }
+    }
+    if changes.left_out > 0 {
+        let count = changes.left_out;
+        lines.push(format!(
+            "    {count} with paths of more than 64 KiB are lost to what can be applied"
+        ));
     }
     let (me, run) = (program(), record.run.short());
     let commands: &[(&str, &str)] = if total > 0 {

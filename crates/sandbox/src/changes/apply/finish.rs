@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use cofferdam_core::event::EventKind;
+use cofferdam_core::event::{Done, EventKind};
 
 use super::faults::{Faults, Point};
 use super::journal::{Journal, Lodging};
@@ -108,12 +108,9 @@ fn event(journal: &Journal, operation: &Operation, ledger: String) -> io::Result
     if journal.len() > NAMED {
         paths.clear();
     }
+    let done = Done { manifest, entries, operation: number, ledger, paths };
     Ok(match operation.kind {
-        OperationKind::Undo(of) => {
-            EventKind::Undone { manifest, entries, operation: number, of, ledger, paths }
-        }
-        OperationKind::Apply | OperationKind::Discard => {
-            EventKind::Applied { manifest, entries, operation: number, ledger, paths }
-        }
+        OperationKind::Undo(of) => EventKind::Undone { done, of },
+        OperationKind::Apply | OperationKind::Discard => EventKind::Applied { done },
     })
 }

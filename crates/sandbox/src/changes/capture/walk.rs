@@ -156,6 +156,10 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
     /// Looks at one name, and into it.
     fn visit(&mut self, name: &OsStr, found: Found) -> Result<(), CaptureError> {
         self.halt.check()?;
+        if ChangePath::is_too_long(&self.path) {
+            self.out.leave_out();
+            return Ok(());
+        }
         let path = ChangePath::new(OsStr::from_bytes(&self.path))?;
         let Some(level) = self.levels.last() else { return Ok(()) };
         let below = level.below;
