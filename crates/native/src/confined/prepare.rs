@@ -83,7 +83,7 @@ pub fn begin(preparation: &Preparation<'_>) -> Result<Begun, StartError> {
 /// in a control group: it ends with us, and leaves nothing behind.
 #[derive(Debug)]
 pub struct Unsupplied {
-    workspace: fs::Metadata,
+    workspace: Box<fs::Metadata>,
     birth: Birth,
 }
 
@@ -115,7 +115,7 @@ pub fn bear(preparation: &Preparation<'_>) -> Result<Unsupplied, StartError> {
             Birth::Done(child, control)
         }
     };
-    Ok(Unsupplied { workspace, birth })
+    Ok(Unsupplied { workspace: Box::new(workspace), birth })
 }
 
 fn born(
