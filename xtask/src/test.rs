@@ -16,13 +16,14 @@ use crate::args::{Args, Usage};
 use crate::cargo::{cargo, succeed};
 use crate::provide::{self, Install};
 use engine::Engines;
+use nextest::Pass;
 use steps::{Counts, Steps};
 
 const HELP: &str = "\
 Usage: cargo xtask test [OPTIONS]
 
-Installs missing programs, checks format and lints, starts container engines for the tests, runs all tests and documentation tests, and lists
-every skipped test with its reason. Ends with a line `N passed, N failed, N skipped`, in which a check
+Installs missing programs, checks format and lints, starts container engines for the tests, runs all tests and documentation tests,
+and the claims about sandboxes once more on each engine; lists every skipped test with its reason. Ends with a line `N passed, N failed, N skipped`, in which a check
 that fails without being a test counts as one failure.
 
 Options:
@@ -44,16 +45,29 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     if steps.run("provide", || check(provide::everything(options.install))) {
         steps.run("format", || check(succeed(&mut cargo(["fmt", "--all", "--check"]))));
         steps.run("lint", || check(succeed(&mut cargo(LINT))));
-        steps.run("test", || {
-            let engines = Engines::start()?;
-            nextest::run(options.filter.as_deref(), &engines)
+        let mut engines = None;
+        steps.run("engines", || {
+            engines = Some(Engines::start()?);
+            Ok(Counts::default())
         });
+        if let Some(engines) = &engines {
+            for (name, pass) in PASSES {
+                steps.run(name, || nextest::run(pass, options.filter.as_deref(), engines));
+            }
+        }
+        drop(engines);
         if options.filter.is_none() {
             steps.run("doc test", doc::run);
         }
     }
     Ok(steps.close())
 }
+
+const PASSES: [(&str, Pass); 3] = [
+    ("test", Pass::All),
+    ("docker", Pass::ClaimsOn("docker")),
+    ("podman", Pass::ClaimsOn("podman")),
+];
 
 const LINT: [&str; 7] =
     ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];

@@ -8,7 +8,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use cofferdam_testkit::{Manifest, TestEnv, native};
+use cofferdam_testkit::{Manifest, TestEnv, claim};
 use serde_json::json;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
@@ -17,7 +17,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 #[track_caller]
 fn changes(env: &TestEnv, script: &str) -> Manifest {
     let before = env.tree_hash(env.workspace());
-    native::run(env, &[], script).assert_exit(0);
+    claim::run(env, &[], script).assert_exit(0);
     assert_eq!(env.tree_hash(env.workspace()), before, "the host tree changed");
     let manifest = env.manifest("last");
     let record = env.latest_record();
@@ -34,7 +34,7 @@ fn changes(env: &TestEnv, script: &str) -> Manifest {
 
 #[test]
 fn every_kind_of_change_and_nothing_else() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         for (name, text) in [("keep", "k"), ("edit", "old"), ("gone", "g"), ("mode", "m")] {
             env.file(name, text);
         }
@@ -78,7 +78,7 @@ fn every_kind_of_change_and_nothing_else() {
 
 #[test]
 fn what_was_only_touched_or_put_back_is_no_change() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("a", "same");
         env.file("dir/b", "same");
         env.file("c", "same");
@@ -94,8 +94,8 @@ fn what_was_only_touched_or_put_back_is_no_change() {
 
 #[test]
 fn a_run_that_stages_nothing_has_no_manifest() {
-    native::as_root_and_as_user(BINARY, |env| {
-        native::run(env, &["--mode", "readonly"], "true").assert_exit(0);
+    claim::as_root_and_as_user(BINARY, |env| {
+        claim::run(env, &["--mode", "readonly"], "true").assert_exit(0);
         assert!(env.latest_record()["changes"].is_null());
         assert!(!env.run_dir("last").join("manifest").exists());
     });
@@ -103,7 +103,7 @@ fn a_run_that_stages_nothing_has_no_manifest() {
 
 #[test]
 fn a_directory_that_was_made_anew_has_lost_what_was_in_it() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("d/old", "o");
         env.file("d/sub/deep", "o");
         env.file("d/stays", "s");
@@ -120,7 +120,7 @@ fn a_directory_that_was_made_anew_has_lost_what_was_in_it() {
 
 #[test]
 fn things_become_other_things() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("file-dir", "x");
         env.file("file-link", "x");
         env.file("dir-file/in", "x");
@@ -155,7 +155,7 @@ fn things_become_other_things() {
 
 #[test]
 fn renames_are_a_deletion_and_a_creation_of_the_same_bytes() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("tree/a", "content of a");
         env.file("tree/sub/b", "content of b");
         env.file("Case", "c");
@@ -182,7 +182,7 @@ fn renames_are_a_deletion_and_a_creation_of_the_same_bytes() {
 
 #[test]
 fn names_of_any_bytes() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let manifest = changes(
             env,
             "echo 1 > 'new\nline'; echo 2 > -rf; echo 3 > 'back\\slash'; \
@@ -208,7 +208,7 @@ fn names_of_any_bytes() {
 
 #[test]
 fn what_is_neither_file_nor_directory_is_named_and_not_waited_for() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let manifest = changes(
             env,
             "mkfifo fifo; ln -s /etc/passwd out; \
@@ -226,7 +226,7 @@ fn what_is_neither_file_nor_directory_is_named_and_not_waited_for() {
 
 #[test]
 fn closed_files_and_directories_are_read_all_the_same() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("secret", "before");
         let manifest = changes(
             env,
@@ -253,7 +253,7 @@ fn closed_files_and_directories_are_read_all_the_same() {
 
 #[test]
 fn holes_stay_holes_and_what_is_too_large_is_said_to_be() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let manifest = changes(
             env,
             "truncate -s 50G huge; truncate -s 300M holes; printf x >> holes; : > empty",
@@ -273,7 +273,7 @@ fn holes_stay_holes_and_what_is_too_large_is_said_to_be() {
 
 #[test]
 fn several_names_of_one_file() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("old", "old");
         let manifest = changes(env, "echo new > c; ln c b; ln b a; ln old other");
         assert_eq!(manifest.list(), ["created a", "created b", "created c", "created other"]);
@@ -288,7 +288,7 @@ fn several_names_of_one_file() {
 
 #[test]
 fn trees_deeper_than_any_path() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file(format!("{}/end", ["d"; 200].join("/")), "deep");
         // One with more bytes than a path may have, one with more levels than files may be open.
         let manifest = changes(
@@ -317,7 +317,7 @@ fn many_files_in_one_directory() {
 /// Attributes that the program sets tell the overlay nothing, and they are not carried on.
 #[test]
 fn attributes_that_the_program_forged() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("d/kept", "k");
         env.file("plain", "p");
         let set = "import os\n\
@@ -342,7 +342,7 @@ fn attributes_that_the_program_forged() {
 
 #[test]
 fn git_and_what_it_ignores_are_listed_like_everything_else() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file(".gitignore", "*.log\n");
         env.file(".git/config", "[core]\n");
         let manifest =
@@ -356,7 +356,7 @@ fn git_and_what_it_ignores_are_listed_like_everything_else() {
 
 #[test]
 fn what_hides_blocked_files_is_no_change_of_the_programs() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.host_config("sandbox:\n  blocked: [\".env\", \"vault/key\", \"safe/key\"]\n");
         env.symlink("elsewhere", ".env");
         let manifest = changes(env, "ls vault safe; echo x > safe/other");
@@ -382,7 +382,7 @@ fn a_changed_manifest_is_noticed() {
 
 #[test]
 fn modes_of_directories_count() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("d/file", "x");
         let mode = env.workspace().join("d").metadata().unwrap().permissions().mode() & 0o777;
         let manifest = changes(env, "chmod 711 d; echo y > d/file");

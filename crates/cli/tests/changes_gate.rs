@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cofferdam_testkit::{Finished, TestEnv, native};
+use cofferdam_testkit::{Finished, TestEnv, claim};
 use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
@@ -20,7 +20,7 @@ fn env() -> TestEnv {
 /// A staged run of a script that must succeed.
 #[track_caller]
 fn staged(env: &TestEnv, script: &str) {
-    native::run(env, &[], &format!("set -e; {script}")).assert_exit(0);
+    claim::run(env, &[], &format!("set -e; {script}")).assert_exit(0);
 }
 
 fn gate(env: &TestEnv, args: &[&str]) -> Finished {
@@ -44,7 +44,7 @@ const WORKFLOW: &str = "mkdir -p .github/workflows; echo x > .github/workflows/c
 
 #[test]
 fn ordinary_changes_pass() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("a.txt", "a");
         staged(env, "echo b > a.txt; mkdir src; echo c > src/c.rs");
         let judged = gate(env, &[]);

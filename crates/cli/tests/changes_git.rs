@@ -4,7 +4,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use cofferdam_testkit::{Finished, TestEnv, native};
+use cofferdam_testkit::{Finished, TestEnv, claim};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
@@ -34,7 +34,7 @@ fn repository(env: &TestEnv) -> PathBuf {
 /// Runs the script in a checkout.
 #[track_caller]
 fn inside(env: &TestEnv, checkout: &Path, script: &str) {
-    native::run(env, &["--workspace", checkout.to_str().unwrap()], script).assert_exit(0);
+    claim::run(env, &["--workspace", checkout.to_str().unwrap()], script).assert_exit(0);
 }
 
 /// A command about the changes of the newest run in a checkout.
@@ -80,7 +80,7 @@ fn comes_home(env: &TestEnv, checkout: &Path, repository: &Path) {
 
 #[test]
 fn from_a_plain_checkout() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env);
         comes_home(env, &repo, &repo.join(".git"));
     });
@@ -88,7 +88,7 @@ fn from_a_plain_checkout() {
 
 #[test]
 fn from_a_linked_worktree() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env);
         git(env, &repo, &["worktree", "add", "-q", "../linked"]);
         comes_home(env, &env.top().join("linked"), &repo.join(".git"));
@@ -99,7 +99,7 @@ fn from_a_linked_worktree() {
 /// What the program packed is unpacked by us: an index that comes with a pack is not believed.
 #[test]
 fn packed_objects_and_references_come_too() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env);
         inside(env, &repo, &format!("{COMMIT}; git gc -q; test -s .git/packed-refs"));
         about(env, &repo, &["apply", "--branch", "agent"]).assert_exit(0);
@@ -122,7 +122,7 @@ echo '* filter=x diff=x' > .git/info/attributes
 
 #[test]
 fn nothing_that_was_planted_is_executed_or_comes_along() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env);
         let canary = env.top().join("workspace/canary");
         let script = format!("{COMMIT}; CANARY={}; {TRAPS}", canary.display());
@@ -152,7 +152,7 @@ fn nothing_that_was_planted_is_executed_or_comes_along() {
 
 #[test]
 fn a_broken_object_does_not_come_home() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env);
         // A tree that names a file `.git/config`, which would be written on checkout.
         let script = "set -e; git config user.email a@b; git config user.name n; \
@@ -170,7 +170,7 @@ fn a_broken_object_does_not_come_home() {
 
 #[test]
 fn a_name_that_is_none_or_taken_is_refused() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env);
         inside(env, &repo, COMMIT);
         for name in ["--upload-pack=x", "a..b", "", "a b", "x.lock", "../../config"] {
@@ -204,7 +204,7 @@ fn what_comes_home_belongs_to_the_repositorys_owner() {
 /// Steps of an agent add up, its commits too.
 #[test]
 fn a_run_that_goes_on_from_another_has_its_commits() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env);
         git(env, &repo, &["worktree", "add", "-q", "-b", "other", "../linked"]);
         for checkout in [repo, env.top().join("linked")] {
@@ -213,7 +213,7 @@ fn a_run_that_goes_on_from_another_has_its_commits() {
                           git commit -qm 'add three'";
             let flags = ["--workspace", checkout.to_str().unwrap(), "--from", "last"];
             let mut command = env.cofferdam();
-            command.current_dir(&checkout).args(native::NATIVE).args(flags);
+            command.current_dir(&checkout).args(claim::words(env)).args(flags);
             command.args(["--", "sh", "-c", script]);
             env.finish(command).assert_exit(0).assert_stdout("add two\nadd one\nfirst\n");
             let name = checkout.file_name().unwrap().to_str().unwrap();

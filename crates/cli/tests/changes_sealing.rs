@@ -10,7 +10,7 @@ use std::fs;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use cofferdam_testkit::{TestEnv, native, wait_until};
+use cofferdam_testkit::{TestEnv, claim, wait_until};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Starts a script and waits until the run's directory has a file of that name.
 fn until(env: &TestEnv, script: &str, name: &str) -> Child {
     let before = env.runs().len();
-    let child = native::spawn(env, &[], script);
+    let child = claim::spawn(env, &[], script);
     let is_there = || env.runs().len() > before && env.run_dir("last").join(name).exists();
     let came = wait_until(PATIENCE, is_there);
     assert!(came, "{name} did not appear");
@@ -32,7 +32,7 @@ fn kill(mut child: Child) {
 
 #[test]
 fn killed_while_the_program_runs() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("gone", "g");
         let child = until(env, "echo kept > made; rm gone; mkdir ready; sleep 100", "upper/ready");
         kill(child);
@@ -143,7 +143,7 @@ fn a_host_tree_that_moved_away() {
     let (here, there) = (env.workspace(), env.top().join("elsewhere"));
     let mut command = env.cofferdam();
     let script = "echo b > a; mkdir ready; sleep 1; exit 7";
-    command.args(native::NATIVE).args(["--", "sh", "-c", script]);
+    command.args(claim::words(&env)).args(["--", "sh", "-c", script]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let is_ready = || !env.runs().is_empty() && env.run_dir("last").join("upper/ready").exists();
     assert!(wait_until(PATIENCE, is_ready));
@@ -173,7 +173,7 @@ fn a_host_tree_that_moved_away() {
 
 #[test]
 fn both_sides_edit_the_same_file() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("text", "base\n");
         env.file("dir/deep", "deep\n");
         env.file("deleted", "d\n");
@@ -205,7 +205,7 @@ fn both_sides_edit_the_same_file() {
 
 #[test]
 fn what_the_host_changed_first_has_no_base() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("text", "base\n");
         env.file("dir/x", "x");
         let script = "mkdir ready; sleep 0.5; echo agent > text; rm -r dir";

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cofferdam_testkit::docker::{Which, as_root_and_as_user};
-use cofferdam_testkit::{TestEnv, native};
+use cofferdam_testkit::{TestEnv, claim};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
@@ -36,7 +36,7 @@ fn the_same_set_as_native() {
             env.file(name, "old");
         }
         let before = env.tree_hash(".");
-        native::run(env, &[], WORK).assert_exit(0);
+        claim::run(env, &[], WORK).assert_exit(0);
         let expected = sealed(env);
         assert!(expected.len() > 10, "{expected:?}");
         engine.run(env, &[], WORK).assert_exit(0);

@@ -223,7 +223,6 @@ fn what_is_not_a_name_is_refused_before_the_engine_is_asked() {
             &["--runtime=x --privileged"],
             &["--runtime=no-such-runtime"],
             &["--image=no-such-image:1"],
-            &["--tty"],
         ] {
             engine.run(env, flags, "true").assert_exit(125);
             assert_eq!(env.latest_record()["outcome"]["class"], "refused", "{flags:?}");

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use cofferdam_testkit::{TestEnv, native};
+use cofferdam_testkit::{TestEnv, claim};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
@@ -46,14 +46,14 @@ fn works_in(env: &TestEnv, checkout: &str, watched: &[&str]) {
         || watched.iter().map(|dir| env.tree_hash(env.top().join(dir))).collect::<Vec<_>>();
     let before = hashes();
     let checkout = env.top().join(checkout);
-    let done = native::run(env, &["--workspace", checkout.to_str().unwrap()], WORK);
+    let done = claim::run(env, &["--workspace", checkout.to_str().unwrap()], WORK);
     done.assert_exit(0).assert_stdout(WORKED);
     assert_eq!(hashes(), before, "the host's tree changed");
 }
 
 #[test]
 fn in_a_plain_checkout() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         repository(env, "repo");
         works_in(env, "repo", &["repo"]);
     });
@@ -61,7 +61,7 @@ fn in_a_plain_checkout() {
 
 #[test]
 fn in_a_linked_worktree() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env, "repo");
         git(env, &repo, &["worktree", "add", "-q", "../linked"]);
         works_in(env, "linked", &["repo", "linked"]);
@@ -70,7 +70,7 @@ fn in_a_linked_worktree() {
 
 #[test]
 fn in_a_worktree_of_a_bare_repository() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env, "repo");
         git(env, &repo, &["clone", "-q", "--bare", ".", "../project/.bare"]);
         git(env, &env.top().join("project/.bare"), &["worktree", "add", "-q", "../main", "main"]);
@@ -80,7 +80,7 @@ fn in_a_worktree_of_a_bare_repository() {
 
 #[test]
 fn in_a_submodule() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let library = repository(env, "library");
         let parent = repository(env, "parent");
         let library = library.to_str().unwrap();
@@ -89,7 +89,7 @@ fn in_a_submodule() {
         works_in(env, "parent/lib", &["parent", "library"]);
         // And in the checkout around it.
         let script = "git status --short; git submodule status | wc -l; git -C lib log --format=%s";
-        native::run(env, &["--workspace", parent.to_str().unwrap()], script)
+        claim::run(env, &["--workspace", parent.to_str().unwrap()], script)
             .assert_exit(0)
             .assert_stdout("1\nfirst\n");
     });
@@ -98,7 +98,7 @@ fn in_a_submodule() {
 /// The repository belongs to the host in every mode: what git executes stands in there.
 #[test]
 fn no_mode_writes_to_the_repository() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env, "repo");
         git(env, &repo, &["worktree", "add", "-q", "../linked"]);
         let linked = env.top().join("linked");
@@ -110,14 +110,14 @@ fn no_mode_writes_to_the_repository() {
                               echo wrote; (echo evil >> config) 2>/dev/null && echo wrote; \
                               mv hooks moved 2>/dev/null && echo moved; git log --format=%s";
                 let flags = ["--mode", mode, "--workspace", checkout.to_str().unwrap()];
-                native::run(env, &flags, script).assert_exit(0).assert_stdout("first\n");
+                claim::run(env, &flags, script).assert_exit(0).assert_stdout("first\n");
                 assert_eq!(env.tree_hash(repo.join(".git")), before, "{mode}");
                 assert!(!hooks.exists());
             }
         }
         // The rest of a workspace that is written to directly is.
         let flags = ["--mode", "direct", "--workspace", repo.to_str().unwrap()];
-        native::run(env, &flags, "mv .git elsewhere 2>/dev/null || echo kept; echo 2 > tracked")
+        claim::run(env, &flags, "mv .git elsewhere 2>/dev/null || echo kept; echo 2 > tracked")
             .assert_exit(0)
             .assert_stdout("kept\n");
         assert_eq!(std::fs::read_to_string(repo.join("tracked")).unwrap(), "2\n");
@@ -127,7 +127,7 @@ fn no_mode_writes_to_the_repository() {
 /// A file `.git` is part of the workspace: it may have been written by an agent.
 #[test]
 fn a_git_file_shows_no_directory_that_does_not_agree() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let secret = env.file("../private/HEAD", "ref: secret\n");
         env.file("../private/objects/key", "secret\n");
         env.file("../private/refs/x", "");
@@ -136,7 +136,7 @@ fn a_git_file_shows_no_directory_that_does_not_agree() {
             env.file(".git", format!("gitdir: {named}\n"));
             let script =
                 format!("cat {}/objects/key /private/objects/key; echo done", private.display());
-            let done = native::run(env, &[], &script);
+            let done = claim::run(env, &[], &script);
             done.assert_exit(0)
                 .assert_stdout("done\n")
                 .assert_stderr_has("git will not work inside");
@@ -147,14 +147,14 @@ fn a_git_file_shows_no_directory_that_does_not_agree() {
 /// Looking does not change anything: an agent that only asks leaves no change behind.
 #[test]
 fn asking_git_leaves_no_change() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env, "repo");
         // The index remembers another time, which git would write down when it is asked.
         let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
         let tracked = std::fs::File::options().write(true).open(repo.join("tracked")).unwrap();
         tracked.set_modified(then).unwrap();
         let script = "git status --short; git diff; git log -1 --format=%s";
-        let done = native::run(env, &["--workspace", repo.to_str().unwrap()], script);
+        let done = claim::run(env, &["--workspace", repo.to_str().unwrap()], script);
         done.assert_exit(0).assert_stdout("first\n");
         assert_eq!(env.latest_record()["changes"]["modified"], 0);
     });

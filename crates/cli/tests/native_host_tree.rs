@@ -1,6 +1,6 @@
 //! In stage mode nothing reaches the host tree; in direct mode it does; read-only means it.
 
-use cofferdam_testkit::{TestEnv, native};
+use cofferdam_testkit::{TestEnv, claim};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
@@ -22,10 +22,10 @@ fn furnish(env: &TestEnv) {
 
 #[test]
 fn staged_writes_are_seen_inside_and_nowhere_else() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         furnish(env);
         let before = env.tree_hash(env.workspace());
-        let done = native::run(
+        let done = claim::run(
             env,
             &[],
             &format!("{DAMAGE}; rm ignored; echo evil > .git/hooks/pre-commit"),
@@ -39,9 +39,9 @@ fn staged_writes_are_seen_inside_and_nowhere_else() {
 
 #[test]
 fn direct_writes_do_reach_it() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         furnish(env);
-        native::run(env, &["--mode", "direct"], DAMAGE).assert_exit(0);
+        claim::run(env, &["--mode", "direct"], DAMAGE).assert_exit(0);
         assert_eq!(std::fs::read_to_string(env.workspace().join("new")).unwrap(), "new\n");
         assert!(!env.workspace().join("gone").exists());
     });
@@ -49,10 +49,10 @@ fn direct_writes_do_reach_it() {
 
 #[test]
 fn read_only_can_be_read_and_not_written() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         furnish(env);
         let before = env.tree_hash(env.workspace());
-        let done = native::run(
+        let done = claim::run(
             env,
             &["--mode", "readonly"],
             "cat keep; for c in 'echo x > new' 'rm keep' 'touch keep' 'mkdir d' 'chmod 777 keep'; do \
@@ -65,7 +65,7 @@ fn read_only_can_be_read_and_not_written() {
 
 #[test]
 fn nothing_else_of_the_host_can_be_written() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let canary = env.file("../outside-canary", "untouched");
         let places =
             "/ /usr /usr/bin /etc /bin /lib /home /root /var /opt /proc/sys/kernel /dev /run";
@@ -77,7 +77,7 @@ fn nothing_else_of_the_host_can_be_written() {
              echo ok > /tmp/x && echo ok > /dev/shm/x && echo ok > $HOME/x && echo done",
             canary.display()
         );
-        native::run(env, &[], &script).assert_exit(0).assert_stdout("done\n");
+        claim::run(env, &[], &script).assert_exit(0).assert_stdout("done\n");
         assert_eq!(std::fs::read_to_string(canary).unwrap(), "untouched");
         assert!(!std::path::Path::new("/usr/cofferdam-was-here").exists());
     });
@@ -86,11 +86,11 @@ fn nothing_else_of_the_host_can_be_written() {
 #[test]
 fn an_odd_workspace_path_is_only_a_path() {
     for name in ["a,b:c=d", "sp ace", "quo\"te'", "new\nline", "lowerdir=x,upperdir=y"] {
-        native::as_root_and_as_user(BINARY, |env| {
+        claim::as_root_and_as_user(BINARY, |env| {
             let odd = env.file(format!("../{name}/file"), "here");
             let dir = odd.parent().unwrap();
             let dir = dir.to_str().unwrap();
-            let done = native::run(env, &["--workspace", dir], "cat file; echo x > file; cat file");
+            let done = claim::run(env, &["--workspace", dir], "cat file; echo x > file; cat file");
             done.assert_exit(0).assert_stdout("herex\n");
             assert_eq!(std::fs::read_to_string(&odd).unwrap(), "here");
         });

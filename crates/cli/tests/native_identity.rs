@@ -2,14 +2,14 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-use cofferdam_testkit::{native, wait_until};
+use cofferdam_testkit::{claim, wait_until};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
 #[test]
 fn no_privileges_inside() {
-    native::as_root_and_as_user(BINARY, |env| {
-        let done = native::run(env, &[], "id -u; cat /proc/self/status");
+    claim::as_root_and_as_user(BINARY, |env| {
+        let done = claim::run(env, &[], "id -u; cat /proc/self/status");
         done.assert_exit(0);
         let text = done.stdout_text().into_owned();
         assert_ne!(text.lines().next(), Some("0"), "not root");
@@ -33,8 +33,8 @@ fn no_privileges_inside() {
 /// The process is seen from the host: its uid there is not 0 either.
 #[test]
 fn not_root_on_the_host_side() {
-    native::as_root_and_as_user(BINARY, |env| {
-        let mut child = native::spawn(env, &[], "exec sleep 5");
+    claim::as_root_and_as_user(BINARY, |env| {
+        let mut child = claim::spawn(env, &[], "exec sleep 5");
         let marker = || {
             std::fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
                 let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
@@ -57,9 +57,9 @@ fn not_root_on_the_host_side() {
 
 #[test]
 fn what_it_creates_belongs_to_the_workspaces_owner() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let owner = std::fs::metadata(env.workspace()).unwrap();
-        native::run(env, &["--mode", "direct"], "mkdir d; echo x > d/made; chmod 640 d/made")
+        claim::run(env, &["--mode", "direct"], "mkdir d; echo x > d/made; chmod 640 d/made")
             .assert_exit(0);
         let made = std::fs::metadata(env.workspace().join("d/made")).unwrap();
         assert_eq!((made.uid(), made.gid()), (owner.uid(), owner.gid()));
@@ -69,11 +69,11 @@ fn what_it_creates_belongs_to_the_workspaces_owner() {
 
 #[test]
 fn set_id_programs_gain_nothing() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let script = "cp /bin/sh planted && chmod 4755 planted; \
                       stat -c %a planted; find / -xdev -perm -4000 -exec {} --help \\; 2>/dev/null | head -c 0; \
                       grep CapEff /proc/self/status";
-        let done = native::run(env, &[], script);
+        let done = claim::run(env, &[], script);
         let text = done.stdout_text().into_owned();
         assert!(!text.contains("4755"), "the bit cannot be set: {text}");
         assert!(text.contains("CapEff:\t0000000000000000"));

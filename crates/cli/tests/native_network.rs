@@ -5,7 +5,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use cofferdam_testkit::native;
+use cofferdam_testkit::claim;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
@@ -35,7 +35,7 @@ print(*[line.split(":")[0].strip() for line in open("/proc/net/dev").readlines()
 
 #[test]
 fn listeners_on_the_host_are_not_reached() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let path = env.top().join("outside.sock");
@@ -54,7 +54,7 @@ fn listeners_on_the_host_are_not_reached() {
             udp.local_addr().unwrap().port(),
             path.display(),
         );
-        let done = native::run(env, &[], &script);
+        let done = claim::run(env, &[], &script);
         done.assert_exit(0);
         assert_eq!(
             done.stdout_text().split_whitespace().collect::<Vec<_>>().join(" "),

@@ -4,35 +4,33 @@ use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 use std::time::Duration;
 
-use cofferdam_testkit::{TestEnv, native, wait_until};
+use cofferdam_testkit::{TestEnv, claim, wait_until};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
 #[test]
 fn codes_and_signals() {
-    native::as_root_and_as_user(BINARY, |env| {
-        native::run(env, &[], "exit 7").assert_exit(7);
-        native::run(env, &[], "kill -SEGV $$").assert_exit(139);
+    claim::as_root_and_as_user(BINARY, |env| {
+        claim::run(env, &[], "exit 7").assert_exit(7);
+        claim::run(env, &[], "kill -SEGV $$").assert_exit(139);
         assert_eq!(env.latest_record()["outcome"]["class"], "signaled");
-        native::run(env, &[], "exec no-such-program").assert_exit(127);
-        let head = ["run", "--quiet", "--sandbox", "native", "--relax", "limits", "--"];
-        env.run(head.iter().chain(&["no-such-program"]))
-            .assert_exit(127)
-            .assert_stderr_has("not found");
+        claim::run(env, &[], "exec no-such-program").assert_exit(127);
+        let exec = |program| env.run(claim::words(env).into_iter().chain(["--", program]));
+        exec("no-such-program").assert_exit(127).assert_stderr_has("not found");
         env.file("plain", "text");
-        env.run(head.iter().chain(&["./plain"])).assert_exit(126);
-        native::run(env, &["--workdir", "nowhere"], "true").assert_exit(125);
-        native::run(env, &["--timeout", "1s"], "sleep 60").assert_exit(124);
+        exec("./plain").assert_exit(126);
+        claim::run(env, &["--workdir", "nowhere"], "true").assert_exit(125);
+        claim::run(env, &["--timeout", "1s"], "sleep 60").assert_exit(124);
     });
 }
 
 #[test]
 fn signals_reach_the_program() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let ready = env.workspace().join("ready");
         let script =
             "trap 'echo caught > caught; exit 42' TERM; touch ready; while :; do sleep 0.1; done";
-        let mut child = native::spawn(env, &["--mode", "direct"], script);
+        let mut child = claim::spawn(env, &["--mode", "direct"], script);
         assert!(wait_until(Duration::from_secs(10), || ready.exists()));
         let pid = child.id().to_string();
         assert!(
@@ -45,21 +43,11 @@ fn signals_reach_the_program() {
 
 #[test]
 fn input_and_output() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let mut child = env
             .cofferdam()
-            .args([
-                "run",
-                "--quiet",
-                "--sandbox",
-                "native",
-                "--relax",
-                "limits",
-                "--",
-                "tr",
-                "a-z",
-                "A-Z",
-            ])
+            .args(claim::words(env))
+            .args(["--", "tr", "a-z", "A-Z"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -72,29 +60,33 @@ fn input_and_output() {
     });
 }
 
-#[test]
-fn native_is_what_auto_means_without_an_engine() {
-    let env = TestEnv::with_binary(BINARY);
-    env.run(["run", "--relax", "limits", "--", "true"]).assert_exit(0);
-    assert_eq!(env.latest_record()["backend"], "native");
+mod native_only {
+    use super::*;
+
+    #[test]
+    fn native_is_what_auto_means_without_an_engine() {
+        let env = TestEnv::with_binary(BINARY);
+        env.run(["run", "--relax", "limits", "--", "true"]).assert_exit(0);
+        assert_eq!(env.latest_record()["backend"], "native");
+    }
 }
 
 /// The workspace that was planned is the one that is used: a swap in between is refused.
 #[test]
 fn mounts_are_shown_read_only_unless_asked() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let data = env.top().join("data");
         env.file("../data/file", "shown");
         env.host_config(&format!("policy: {{ allowed_paths: [\"{}\"] }}", data.display()));
         let mount = format!("{}:/data", data.display());
-        native::run(
+        claim::run(
             env,
             &["--mount", &mount],
             "cat /data/file; touch /data/x 2>/dev/null && echo wrote; true",
         )
         .assert_exit(0)
         .assert_stdout("shown");
-        native::run(env, &["--mount", &format!("{mount}:rw")], "echo y > /data/x").assert_exit(0);
+        claim::run(env, &["--mount", &format!("{mount}:rw")], "echo y > /data/x").assert_exit(0);
         assert_eq!(std::fs::read_to_string(data.join("x")).unwrap(), "y\n");
     });
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cofferdam_testkit::{TestEnv, native};
+use cofferdam_testkit::{TestEnv, claim};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
@@ -10,7 +10,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 fn killed_at_random_moments() {
     for env in [TestEnv::with_binary(BINARY), TestEnv::with_binary(BINARY).unprivileged()] {
         for step in 0..30u64 {
-            let mut child = native::spawn(&env, &[], "setsid sleep 100 & sleep 100");
+            let mut child = claim::spawn(&env, &[], "setsid sleep 100 & sleep 100");
             // From before anything exists to well after the command runs.
             std::thread::sleep(Duration::from_micros(step * 400));
             child.kill().unwrap();
@@ -31,11 +31,11 @@ fn killed_at_random_moments() {
 #[test]
 fn the_next_run_works_after_a_kill() {
     let env = TestEnv::with_binary(BINARY);
-    let mut child = native::spawn(&env, &[], "sleep 100");
+    let mut child = claim::spawn(&env, &[], "sleep 100");
     std::thread::sleep(Duration::from_millis(100));
     child.kill().unwrap();
     child.wait().unwrap();
-    native::run(&env, &[], "echo fine").assert_exit(0).assert_stdout("fine\n");
+    claim::run(&env, &[], "echo fine").assert_exit(0).assert_stdout("fine\n");
 }
 
 /// Old runs go when they are told to, staged files and all, and the log still holds.
@@ -43,7 +43,7 @@ fn the_next_run_works_after_a_kill() {
 fn finished_runs_are_removed_on_request_and_on_record() {
     for env in [TestEnv::with_binary(BINARY), TestEnv::with_binary(BINARY).unprivileged()] {
         env.file("dir/file", "x");
-        native::run(&env, &[], "rm -r dir; mkdir dir; echo y > dir/new").assert_exit(0);
+        claim::run(&env, &[], "rm -r dir; mkdir dir; echo y > dir/new").assert_exit(0);
         env.run(["gc", "--older-than", "1d"]).assert_exit(0).assert_stdout("nothing to clean up\n");
         assert_eq!(env.runs().len(), 1);
         std::thread::sleep(Duration::from_millis(20));

@@ -1,6 +1,6 @@
 //! System calls that would widen the sandbox fail, from inside, with the documented error.
 
-use cofferdam_testkit::native;
+use cofferdam_testkit::claim;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
@@ -67,9 +67,9 @@ print("allowed")
     ignore = "the probe names system calls by their x86-64 numbers"
 )]
 fn forbidden_calls_fail() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("probe.py", PROBE);
-        let done = native::run(env, &[], "python3 probe.py");
+        let done = claim::run(env, &[], "python3 probe.py");
         done.assert_exit(0);
         let text = done.stdout_text().into_owned();
         let (tried, twins) = text.rsplit_once("allowed\n").expect("the allowed twins work");

@@ -1,18 +1,18 @@
 //! Everyday tools work inside with no configuration.
 
-use cofferdam_testkit::{TestEnv, native};
+use cofferdam_testkit::{TestEnv, claim};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
 #[test]
 fn shells_devices_and_processes() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let script = "seq 1 100 | sort -r | head -n 1; echo x > /dev/null; head -c 4 /dev/urandom | wc -c; \
                       head -c 3 /dev/zero | wc -c; ps -o comm= -p $$; (sleep 0.1 & wait); \
                       bash -c 'set -m; sleep 0.1 & jobs >/dev/null; wait %1; echo job done'; \
                       mktemp -d >/dev/null; date +%Y >/dev/null; pwd; whoami; hostname; nproc >/dev/null; \
                       echo here > \"$HOME/f\"; cat ~/f; ls /dev/pts >/dev/null; exec 3<>/tmp/x; echo $?";
-        let done = native::run(env, &[], script);
+        let done = claim::run(env, &[], script);
         done.assert_exit(0);
         let words = done.stdout_text().split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(
@@ -26,27 +26,27 @@ fn shells_devices_and_processes() {
 
 #[test]
 fn git_in_a_checkout() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let script = "set -e; git init -q .; git config user.email a@b; git config user.name n; \
                       echo x > f; git add f; git commit -qm first; git status --short; git log --oneline | wc -l; \
                       git diff; git checkout -qb other; git branch --show-current";
-        native::run(env, &[], script).assert_exit(0).assert_stdout("1\nother\n");
+        claim::run(env, &[], script).assert_exit(0).assert_stdout("1\nother\n");
         assert!(!env.workspace().join(".git").exists(), "staged");
     });
 }
 
 #[test]
 fn make_and_gcc() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file("main.c", "#include <stdio.h>\nint main(void){puts(\"built\");return 0;}\n");
         env.file("Makefile", "main: main.c\n\tgcc -O1 -o main main.c\n");
-        native::run(env, &[], "make -s main && ./main").assert_exit(0).assert_stdout("built\n");
+        claim::run(env, &[], "make -s main && ./main").assert_exit(0).assert_stdout("built\n");
     });
 }
 
 #[test]
 fn python_and_its_tests() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.file(
             "test_it.py",
             "import unittest, subprocess, threading, tempfile, multiprocessing\n\
@@ -58,16 +58,16 @@ fn python_and_its_tests() {
              \x20   def test_pool(self):\n\
              \x20       with multiprocessing.Pool(2) as p: self.assertEqual(p.map(abs, [-1, -2]), [1, 2])\n",
         );
-        native::run(env, &[], "python3 -m unittest -q").assert_exit(0);
+        claim::run(env, &[], "python3 -m unittest -q").assert_exit(0);
     });
 }
 
 #[test]
 fn node() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let script = "node -e 'const fs=require(\"fs\"); fs.writeFileSync(\"o\",\"x\"); \
                       require(\"child_process\").execSync(\"true\"); console.log(1+1)'";
-        native::run(env, &[], script).assert_exit(0).assert_stdout("2\n");
+        claim::run(env, &[], script).assert_exit(0).assert_stdout("2\n");
     });
 }
 
@@ -87,8 +87,8 @@ fn cargo_offline() {
             command.env(name, value);
         }
     }
-    command.args(["run", "--quiet", "--sandbox", "native", "--relax", "limits", "--"]);
-    command.args(["sh", "-c", "cargo run --offline --quiet; cargo --version >/dev/null"]);
+    command.args(claim::words(&env));
+    command.args(["--", "sh", "-c", "cargo run --offline --quiet; cargo --version >/dev/null"]);
     let done = env.finish(command);
     done.assert_exit(0).assert_stdout("42\n");
     assert!(!env.workspace().join("target").exists(), "staged");

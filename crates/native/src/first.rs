@@ -11,6 +11,8 @@ use std::process::Command;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::stdio::stdin;
+use rustix::termios::isatty;
 
 use crate::process::StartError;
 use crate::supervise::Status;
@@ -44,6 +46,10 @@ pub fn run(argv: &[OsString]) -> Result<Status, StartError> {
     let signals = sys::signalfd(&HEARD)?;
     let mut command = Command::new(program);
     command.args(args);
+    // Keys that mean a signal are for the command alone: we would pass them on a second time.
+    if isatty(stdin()) {
+        sys::lead_the_terminal(&mut command);
+    }
     // It hears every signal that we hold back.
     sys::die_with_parent(&mut command);
     let child = command.spawn().map_err(|source| match source.kind() {

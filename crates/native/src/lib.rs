@@ -13,6 +13,7 @@
 //! - [`connect`]: reaches a socket within a time.
 //! - [`seccomp`]: which system calls a sandboxed program may make.
 //! - [`first`]: the first process of a container.
+//! - [`terminal`]: the caller's terminal, raw for a while.
 //! - [`landlock`]: where it may change anything.
 //! - [`probe`]: what this kernel lets us do, found out by trying.
 //! - `sys`: every system call that needs unsafe code.
@@ -50,6 +51,7 @@ pub mod supervise;
 mod supply;
 #[expect(unsafe_code, reason = "the one place for system calls that no safe wrapper covers")]
 mod sys;
+pub mod terminal;
 pub mod witness;
 mod workspace;
 

@@ -29,8 +29,17 @@ impl Signals {
     /// Takes them over for the calling thread. To be called before the command is started, so that
     /// none is lost in between.
     pub fn take() -> Result<Self, SysError> {
-        let mut wanted = Vec::with_capacity(PASSED_ON.len());
-        for signal in PASSED_ON {
+        Self::take_these(&PASSED_ON)
+    }
+
+    /// The same for a command with a terminal, which has to hear of a new size.
+    pub fn take_with_resizes() -> Result<Self, SysError> {
+        Self::take_these(&[&PASSED_ON[..], &[libc::SIGWINCH]].concat())
+    }
+
+    fn take_these(signals: &[i32]) -> Result<Self, SysError> {
+        let mut wanted = Vec::with_capacity(signals.len());
+        for &signal in signals {
             if !sys::is_ignored(signal)? {
                 wanted.push(signal);
             }

@@ -204,6 +204,26 @@ pub(crate) fn die_with_parent(command: &mut Command) {
     }
 }
 
+/// Makes the command's first process the leader of a process group of its own, to which the terminal at its
+/// standard input belongs. To be called before [`die_with_parent`], which lets it hear signals again.
+pub(crate) fn lead_the_terminal(command: &mut Command) {
+    let stop = signal_set(&[libc::SIGTTOU]);
+    // SAFETY: the closure runs between fork and exec and makes only system calls; it does not allocate.
+    unsafe {
+        command.pre_exec(move || {
+            // Whoever is not in the terminal's group is stopped for asking, unless deaf to it.
+            match libc::pthread_sigmask(libc::SIG_BLOCK, &stop, std::ptr::null_mut()) {
+                0 => {}
+                errno => return Err(io::Error::from_raw_os_error(errno)),
+            }
+            if libc::setpgid(0, 0) != 0 || libc::tcsetpgrp(0, libc::getpid()) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+}
+
 /// Runs `attempt` in a forked child and returns the errno it ends with, 0 for success. For probes that
 /// would change the calling process. The caller must be single-threaded.
 pub(crate) fn try_in_child(attempt: impl FnOnce() -> Result<(), i32>) -> Result<i32, SysError> {

@@ -19,7 +19,7 @@ use cofferdam_core::receipt::{Cleanup, CleanupReceipt, Held, Holding};
 use cofferdam_core::record::Record;
 use cofferdam_core::redact::Redactor;
 use cofferdam_core::refusal::Refusal;
-use cofferdam_core::spec::Mode;
+use cofferdam_core::spec::{Mode, Terminal};
 use cofferdam_native::signals::Signals;
 use cofferdam_native::staging::staging;
 
@@ -140,7 +140,11 @@ pub fn perform_by(
 ) -> Result<Record, RunError> {
     let Prepared { selection, plan, engine, program } = prepared;
     // From here on a signal is passed on to the command, not fatal to us.
-    let signals = Signals::take().map_err(|source| RunError::Signals { source })?;
+    let signals = match plan.terminal {
+        Terminal::Streams => Signals::take(),
+        Terminal::Tty => Signals::take_with_resizes(),
+    }
+    .map_err(|source| RunError::Signals { source })?;
     let started_at = clock::now();
     let run = clock::new_run_id(started_at)?;
     let store = Store::new(state);

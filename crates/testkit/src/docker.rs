@@ -56,12 +56,21 @@ impl Engine {
     /// `cofferdam` in the surroundings of `env`, which knows of this engine and no other.
     pub fn cofferdam(&self, env: &TestEnv) -> Command {
         let mut command = env.cofferdam();
+        self.show_to(&mut command);
+        command
+    }
+
+    /// Lets a command find this engine and no other.
+    pub(crate) fn show_to(&self, command: &mut Command) {
         let (own, other) = match self.which {
             Which::Docker => ("DOCKER_HOST", "CONTAINER_HOST"),
             Which::Podman => ("CONTAINER_HOST", "DOCKER_HOST"),
         };
         command.env(own, self.address()).env(other, "unix:///nonexistent");
-        command
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.which.name()
     }
 
     fn run_command(&self, env: &TestEnv, flags: &[&str]) -> Command {
@@ -121,10 +130,9 @@ impl Engine {
         text(&output.stdout)
     }
 
-    /// Containers and volumes of the runs of `env` that are still there.
+    /// Containers and volumes of `runs` that are still there.
     #[track_caller]
-    pub fn left(&self, env: &TestEnv) -> Vec<String> {
-        let runs: BTreeSet<String> = env.runs().into_iter().collect();
+    pub fn left(&self, runs: &BTreeSet<String>) -> Vec<String> {
         let ours = |line: &&str| line.split(' ').nth(1).is_some_and(|run| runs.contains(run));
         let label = "{{.Label \"cofferdam.run\"}}";
         let containers = format!("{{{{.ID}}}} {label}");
@@ -146,7 +154,7 @@ pub fn as_root_and_as_user(binary: &str, which: Which, claim: impl Fn(&Engine, &
     let engine = Engine::shared(which);
     for env in [TestEnv::with_binary(binary), TestEnv::with_binary(binary).unprivileged()] {
         claim(&engine, &env);
-        assert_eq!(engine.left(&env), Vec::<String>::new());
+        assert_eq!(engine.left(&env.seen_runs()), Vec::<String>::new());
     }
 }
 
@@ -154,15 +162,33 @@ pub fn as_root_and_as_user(binary: &str, which: Which, claim: impl Fn(&Engine, &
 #[derive(Debug)]
 pub struct PrivateEngine {
     dir: tempfile::TempDir,
+    net: Net,
     daemon: Option<Child>,
+}
+
+/// What a private engine can give its containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Net {
+    None,
+    /// A bridge, in a network namespace of the engine's own: nothing in there leads to the host or beyond.
+    Bridge,
 }
 
 impl PrivateEngine {
     pub fn start() -> Self {
+        Self::with(Net::None)
+    }
+
+    /// One with a network to be reached: its containers and itself, and nobody else.
+    pub fn with_bridge() -> Self {
+        Self::with(Net::Bridge)
+    }
+
+    fn with(net: Net) -> Self {
         let open = fs::Permissions::from_mode(0o711);
         let dir = tempfile::Builder::new().prefix("cofferdam-engine-").permissions(open).tempdir();
         let mut engine =
-            Self { dir: dir.expect("a temporary directory can be made"), daemon: None };
+            Self { dir: dir.expect("a temporary directory can be made"), net, daemon: None };
         engine.start_again();
         engine
     }
@@ -171,7 +197,18 @@ impl PrivateEngine {
     pub fn start_again(&mut self) {
         let at = |name: &str| self.dir.path().join(name);
         let log = fs::File::options().create(true).append(true).open(at("log"));
-        let daemon = Command::new("dockerd")
+        let mut command = match self.net {
+            Net::None => Command::new("dockerd"),
+            Net::Bridge => {
+                let mut command = Command::new("unshare");
+                command.args(["--net", "--", "dockerd"]);
+                command
+            }
+        };
+        if self.net == Net::None {
+            command.args(["--bridge", "none"]);
+        }
+        let daemon = command
             .arg("--host")
             .arg(format!("unix://{}", self.socket().display()))
             .arg("--data-root")
@@ -180,7 +217,7 @@ impl PrivateEngine {
             .arg(at("exec"))
             .arg("--pidfile")
             .arg(at("pid"))
-            .args(["--bridge", "none", "--iptables=false", "--ip6tables=false"])
+            .args(["--iptables=false", "--ip6tables=false"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log.expect("a log can be made"))
@@ -207,6 +244,14 @@ impl PrivateEngine {
 
     fn socket(&self) -> PathBuf {
         self.dir.path().join("sock")
+    }
+
+    /// A program in the engine's network namespace.
+    pub fn beside(&self, program: &str) -> Command {
+        let pid = self.daemon.as_ref().expect("it runs").id().to_string();
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--target", &pid, "--", program]);
+        command
     }
 
     /// Without a chance to clean up.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::backend::Backend;
 use crate::finished::Finished;
 use crate::leaks::{self, Leaks};
 use crate::tree::TreeHash;
@@ -25,13 +26,14 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 const SETTLING: Duration = Duration::from_secs(2);
 
 /// A temporary directory with a home, a state directory, a configuration directory and a workspace.
-/// Dropping it fails the test if a process, a mount or a cgroup of its runs is still there.
+/// Dropping it fails the test if a process, a mount, a cgroup or a container of its runs is still there.
 #[derive(Debug)]
 pub struct TestEnv {
     dir: TempDir,
     top: PathBuf,
     binary: Option<PathBuf>,
     user: User,
+    backend: Backend,
     /// Runs once seen in the state directory: a run that was discarded can still have left something.
     seen: Mutex<BTreeSet<String>>,
 }
@@ -55,7 +57,14 @@ impl TestEnv {
         let dir = dir.expect("a temporary directory can be made");
         // The kernel reports mounts by real path.
         let top = dir.path().canonicalize().expect("the temporary directory has a real path");
-        let env = Self { dir, top, binary, user: User::Caller, seen: Mutex::new(BTreeSet::new()) };
+        let env = Self {
+            dir,
+            top,
+            binary,
+            user: User::Caller,
+            backend: Backend::of_the_tests(),
+            seen: Mutex::new(BTreeSet::new()),
+        };
         for dir in [env.home(), env.xdg("state"), env.config_dir(), env.workspace(), env.bin()] {
             fs::create_dir_all(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
         }
@@ -76,6 +85,10 @@ impl TestEnv {
         self.binary = self.binary.as_ref().map(|binary| self.user.reachable(binary, &self.bin()));
         self.user.own(&self.top);
         self
+    }
+
+    pub fn backend(&self) -> &Backend {
+        &self.backend
     }
 
     pub fn top(&self) -> &Path {
@@ -167,6 +180,9 @@ impl TestEnv {
             .env("CONTAINER_HOST", "unix:///nonexistent/podman.sock")
             .current_dir(self.workspace())
             .stdin(Stdio::null());
+        if let Some(engine) = self.backend.engine() {
+            engine.show_to(&mut command);
+        }
         self.user.take_over(&mut command);
         command
     }
@@ -187,11 +203,11 @@ impl TestEnv {
             Ok(output) => output,
             Err(e) => panic!("cannot start {}: {e}", command.get_program().display()),
         };
-        self.note_runs();
+        self.seen_runs();
         Finished::new(args, output)
     }
 
-    fn note_runs(&self) -> BTreeSet<String> {
+    pub fn seen_runs(&self) -> BTreeSet<String> {
         let mut seen = match self.seen.lock() {
             Ok(seen) => seen,
             Err(poisoned) => poisoned.into_inner(),
@@ -209,7 +225,7 @@ impl TestEnv {
 
 impl Drop for TestEnv {
     fn drop(&mut self) {
-        let runs = self.note_runs();
+        let runs = self.seen_runs();
         let mut left = Leaks::default();
         let settled = wait_until(SETTLING, || {
             left = leaks::find(&self.top, &runs);
@@ -219,8 +235,14 @@ impl Drop for TestEnv {
             // Removing the tree would reach through the mount into what is mounted there.
             self.dir.disable_cleanup(true);
         }
-        if !settled && !std::thread::panicking() {
+        if std::thread::panicking() {
+            return;
+        }
+        if !settled {
             panic!("left behind by this test:{}", left.lines());
+        }
+        if let Some(engine) = self.backend.engine() {
+            assert_eq!(engine.left(&runs), Vec::<String>::new(), "left in the engine by this test");
         }
     }
 }

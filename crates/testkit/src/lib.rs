@@ -4,23 +4,25 @@
 //! - [`Finished`]: what one command did, with assertions that show all of it when they fail.
 //! - [`Manifest`]: what a run changed.
 //! - [`TreeHash`]: a directory tree as one value, to show that nothing in it changed.
-//! - [`native`]: claims about the native backend, tried as root and as an ordinary user.
+//! - [`claim`]: claims about sandboxes, tried as root and as an ordinary user, on each backend.
 //! - [`wait_until`]: patience with an end.
 //!
 //! Everything here panics instead of returning errors: a test that cannot read its own surroundings
 //! has failed. `tests/architecture.rs` beside it holds the rules between the crates.
 
+mod backend;
+pub mod claim;
 pub mod docker;
 mod env;
 mod finished;
 mod leaks;
 mod manifest;
-pub mod native;
 mod state;
 mod tree;
 mod unprivileged;
 mod wait;
 
+pub use backend::Backend;
 pub use env::TestEnv;
 pub use finished::Finished;
 pub use manifest::Manifest;

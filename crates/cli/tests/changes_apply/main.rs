@@ -23,13 +23,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use cofferdam_testkit::{Finished, TestEnv, TreeHash, native};
+use cofferdam_testkit::{Finished, TestEnv, TreeHash, claim};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
 /// Tries a claim as whoever runs the tests, and as an ordinary user.
 fn both(claim: impl Fn(&TestEnv)) {
-    native::as_root_and_as_user(BINARY, claim);
+    claim::as_root_and_as_user(BINARY, claim);
 }
 
 fn env() -> TestEnv {
@@ -40,7 +40,7 @@ fn env() -> TestEnv {
 #[track_caller]
 fn stage(env: &TestEnv, script: &str) {
     let before = tree(env);
-    native::run(env, &[], &format!("set -e; umask 022; {script}")).assert_exit(0);
+    claim::run(env, &[], &format!("set -e; umask 022; {script}")).assert_exit(0);
     assert_eq!(tree(env), before, "the host changed before anything was applied");
 }
 

@@ -11,7 +11,7 @@ mod driver;
 use std::fs;
 use std::time::Duration;
 
-use cofferdam_testkit::{TestEnv, native, wait_until};
+use cofferdam_testkit::{TestEnv, claim, wait_until};
 use driver::{Driver, kill, pools};
 use serde_json::Value;
 
@@ -97,7 +97,7 @@ fn indistinguishable(env: &TestEnv, flags: &[&str]) {
 
 #[test]
 fn a_prepared_sandbox_is_like_any_other() {
-    native::as_root_and_as_user(BINARY, |env| indistinguishable(env, RELAX));
+    claim::as_root_and_as_user(BINARY, |env| indistinguishable(env, RELAX));
     // With limits, which an ordinary user may not have.
     indistinguishable(&TestEnv::with_binary(BINARY), &["--memory", "256m", "--pids", "50"]);
 }
@@ -119,7 +119,7 @@ fn its_limits_bite() {
 
 #[test]
 fn failures_are_told_in_the_same_words() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.host_config("policy: { allowed_paths: [/usr/share] }");
         let mut driver = Driver::start(env);
         for flags in [&["--workdir", "missing"][..], &["--mount", "/usr/share:/workspace/no/point"]]
@@ -138,7 +138,7 @@ fn failures_are_told_in_the_same_words() {
 
 #[test]
 fn each_is_used_once() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let mut driver = Driver::start(env);
         let leave = "ls -A /tmp /dev/shm $HOME; ls -A; \
                      touch /tmp/left /dev/shm/left ~/left left; (setsid sleep 60 &); ps -e | wc -l";
@@ -192,7 +192,7 @@ fn another_profile_is_never_served() {
 
 #[test]
 fn one_that_the_host_has_outrun_is_not_used() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let mut driver = Driver::start(env);
         driver.run_pooled(RELAX, "true");
         let ready = driver.wait_until_ready();

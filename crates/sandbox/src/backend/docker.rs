@@ -151,7 +151,7 @@ fn carry_out(
     let filter = filter(plan)?;
     let image = image(plan, engine)?;
     let shown = match plan.root {
-        Root::Host { .. } => root::shown(stage.dir, user, stage.program)?,
+        Root::Host { .. } => root::shown(stage.dir, user, stage.program, plan.network)?,
         _ => Vec::new(),
     };
     let volume = VolumeRequest {
@@ -190,9 +190,7 @@ fn carry_out(
     still_the_same(plan)?;
     go_on(stage)?;
     // Its streams and the question how it ends come first, so that nothing is missed.
-    let stdin = if request.open_stdin { "&stdin=1" } else { "" };
-    let attached =
-        engine.attach(&format!("/containers/{id}/attach?stream=1&stdout=1&stderr=1{stdin}"))?;
+    let attached = engine.attach(&attach(&id, &request))?;
     let end = engine.await_answer(&format!("/containers/{id}/wait?condition=next-exit"))?;
     let started = Instant::now();
     engine.tell(&format!("/containers/{id}/start"), Patience::Long)?;
@@ -212,7 +210,7 @@ fn carry_out(
         effective,
         receipt: effective::receipt(plan, &found, &process, &ready.hidden),
     });
-    let running = Running { engine, id: &id, attached, end, started };
+    let running = Running { engine, id: &id, attached, end, started, terminal: plan.terminal };
     let streams = if request.open_stdin {
         stage.streams
     } else {
@@ -327,6 +325,16 @@ fn create(engine: &Engine, request: &CreateRequest, run: &str) -> Result<String,
         }
         _ => Err(Trouble::Different(vec!["it has no id".to_owned()])),
     }
+}
+
+/// An engine looks for keys in what goes to a terminal, and lets go of the container when it sees them. Nobody
+/// types these.
+const NO_KEYS: &str = "ctrl-%5E,ctrl-_,ctrl-%5E,ctrl-_,ctrl-%5E,ctrl-_";
+
+fn attach(id: &str, request: &CreateRequest) -> String {
+    let stdin = if request.open_stdin { "&stdin=1" } else { "" };
+    let keys = if request.tty { format!("&detachKeys={NO_KEYS}") } else { String::new() };
+    format!("/containers/{id}/attach?stream=1&stdout=1&stderr=1{stdin}{keys}")
 }
 
 /// The last look at what will be mounted: a name may lead elsewhere by now.

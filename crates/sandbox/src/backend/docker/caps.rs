@@ -104,7 +104,7 @@ pub(super) fn judge(
     }
     let mut caps = Caps::confining(backend);
     caps.enforces.remove(&Landlock);
-    caps.enforces.extend([ImageRoot, SeccompProfile, NetworkHost, NetworkBridge, Runtime]);
+    caps.enforces.extend([ImageRoot, SeccompProfile, NetworkHost, NetworkBridge, Runtime, Tty]);
     let limits = "boot the host with the control group switched on, as the engine's info says";
     for (guarantee, there, what) in [
         (MemoryLimit, info.memory_limit && info.swap_limit, "memory and swap"),
@@ -130,8 +130,6 @@ pub(super) fn judge(
         let remedy = format!("add it to the engine's settings, or use one of {}", known.join(", "));
         caps = caps.without(Runtime, format!("the engine has no runtime {runtime}"), remedy);
     }
-    let terminal = "this version gives containers no terminal yet";
-    caps = caps.without(Tty, terminal, "leave --tty out");
     let proxy = "named hosts need a proxy, which this version does not have";
     caps = caps.without(NetworkAllow, proxy, "use network none");
     caps.host_memory = (info.mem_total > 0).then_some(ByteSize(info.mem_total));

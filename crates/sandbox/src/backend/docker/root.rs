@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use cofferdam_core::spec::Network;
 use cofferdam_native::outside::{Tree, User, etc_files, etc_shown, system_trees};
 use serde_json::Value;
 
@@ -94,6 +95,7 @@ pub(super) fn shown(
     dir: &Path,
     user: User,
     program: &Path,
+    network: Network,
 ) -> Result<Vec<(PathBuf, PathBuf)>, Trouble> {
     let mut binds = vec![(program.to_owned(), FIRST.into())];
     for tree in system_trees()? {
@@ -106,8 +108,10 @@ pub(super) fn shown(
     binds.push((etc.clone(), "/etc".into()));
     for (name, text) in etc_files(user) {
         write(&etc.join(name), text.as_bytes())?;
-        // An engine lays files of its own over these, which tell of the host's network.
-        if matches!(name, "hosts" | "hostname" | "resolv.conf") {
+        // An engine lays files of its own over these, which tell of the host's network. Without one, nobody
+        // needs them; with one, they are how names are found.
+        let is_told = matches!(name, "hosts" | "hostname" | "resolv.conf");
+        if is_told && matches!(network, Network::None | Network::Allow) {
             binds.push((etc.join(name), Path::new("/etc").join(name)));
         }
     }
@@ -166,6 +170,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
 mod tests {
     use super::*;
 
+    const USER: User = User { uid: 1001, gid: 1002 };
+
     #[test]
     fn the_same_host_gives_the_same_image() {
         let trees = [
@@ -181,7 +187,7 @@ mod tests {
     #[test]
     fn a_made_up_etc_is_complete_and_public() {
         let dir = tempfile::tempdir().unwrap();
-        let binds = shown(dir.path(), User { uid: 1001, gid: 1002 }, Path::new("/bin/sh")).unwrap();
+        let binds = shown(dir.path(), USER, Path::new("/bin/sh"), Network::None).unwrap();
         let passwd = fs::read_to_string(dir.path().join("etc/passwd")).unwrap();
         assert!(passwd.contains("sandbox:x:1001:1002:"));
         assert!(!dir.path().join("etc/shadow").exists());
@@ -189,6 +195,12 @@ mod tests {
             assert!(source.exists(), "{}", source.display());
             assert!(target.is_absolute() && *target != Path::new("/etc/shadow"));
         }
-        assert!(binds.iter().any(|(_, target)| target == Path::new("/etc/resolv.conf")));
+        let tells = |binds: &[(PathBuf, PathBuf)]| {
+            !binds.iter().any(|(_, target)| target == Path::new("/etc/resolv.conf"))
+        };
+        assert!(!tells(&binds));
+        let other = tempfile::tempdir().unwrap();
+        let binds = shown(other.path(), USER, Path::new("/bin/sh"), Network::Bridge).unwrap();
+        assert!(tells(&binds) && other.path().join("etc/resolv.conf").exists());
     }
 }

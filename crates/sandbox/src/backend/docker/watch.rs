@@ -4,6 +4,7 @@
 //! an engine that does not answer, or breaks off, ends the watch with [`Lost`], never with an end of the
 //! command's own.
 
+mod console;
 mod sink;
 
 use std::io::{self, Read as _, Write as _};
@@ -12,6 +13,8 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use cofferdam_core::spec::Terminal;
+use cofferdam_native::SysError;
 use cofferdam_native::signals::{Signals, stop_self};
 use cofferdam_native::supervise::{Cause, Notice, Passage, Patience as Limits, StreamName};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,6 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::backend::Observer;
 use crate::engine::http::{Pending, Upgraded};
 use crate::engine::{Engine, EngineError, Frames};
+use console::{Console, END_OF_INPUT};
 use sink::Sink;
 
 /// A container that was started, with its streams and the question how it ends.
@@ -29,12 +33,19 @@ pub(super) struct Running<'a> {
     pub(super) attached: Upgraded,
     pub(super) end: Pending,
     pub(super) started: Instant,
+    pub(super) terminal: Terminal,
 }
 
 /// The engine, or the connection to it, is gone: what became of the command is not known.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Lost(String);
+
+impl From<SysError> for Lost {
+    fn from(error: SysError) -> Self {
+        Self(format!("{error}: {}", error.source))
+    }
+}
 
 impl From<EngineError> for Lost {
     fn from(error: EngineError) -> Self {
@@ -56,6 +67,7 @@ const SIGPIPE: i32 = 13;
 const SIGTERM: i32 = 15;
 const SIGCONT: i32 = 18;
 const SIGTSTP: i32 = 20;
+const SIGWINCH: i32 = 28;
 
 /// Watches over a container until it has ended, and says why it did.
 pub(super) fn watch(
@@ -65,15 +77,20 @@ pub(super) fn watch(
     signals: &Signals,
     observer: &mut dyn Observer,
 ) -> Result<Cause, Lost> {
-    let Running { engine, id, attached, end, started } = running;
+    let Running { engine, id, attached, end, started, terminal } = running;
     let io = |error: io::Error| Lost(format!("the container's streams: {error}"));
     attached.stream.set_nonblocking(true).map_err(io)?;
+    let console = match terminal {
+        Terminal::Streams => None,
+        Terminal::Tty => Some(Console::new(passage.stdin, passage.stdout)?),
+    };
     let mut watch = Watch {
         engine,
         id,
         stream: Some(attached.stream),
         end,
         frames: Frames::default(),
+        console,
         sinks: [Sink::new(passage.stdout).map_err(io)?, Sink::new(passage.stderr).map_err(io)?],
         stdin: passage.stdin,
         input: Vec::new(),
@@ -89,9 +106,10 @@ pub(super) fn watch(
         has_ended: false,
         calls: Vec::new(),
     };
-    if watch.stdin.is_none() {
+    if watch.stdin.is_none() && watch.console.is_none() {
         watch.end_input();
     }
+    watch.fit()?;
     watch.take(&attached.early)?;
     watch.until_end()?;
     watch.drain()?;
@@ -105,6 +123,8 @@ struct Watch<'a> {
     stream: Option<UnixStream>,
     end: Pending,
     frames: Frames,
+    /// Where the container has a terminal: what comes from it is one stream, without frames.
+    console: Option<Console<'a>>,
     sinks: [Sink<'a>; 2],
     /// Gone at the end of the input.
     stdin: Option<BorrowedFd<'a>>,
@@ -121,7 +141,7 @@ struct Watch<'a> {
     is_killed: bool,
     interrupts: Vec<Instant>,
     has_ended: bool,
-    /// Signals that the engine has yet to say something about. It may say so only after the container's last
+    /// Signals and sizes that the engine has yet to say something about. It may say so only after the container's last
     /// output was taken, so that nobody may wait for it.
     calls: Vec<Call>,
 }
@@ -278,6 +298,11 @@ impl Watch<'_> {
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Lost> {
         let Self { frames, sinks, observer, .. } = self;
+        if self.console.is_some() {
+            observer.output(StreamName::Stdout, bytes);
+            sinks[0].add(bytes);
+            return Ok(());
+        }
         let taken = frames.take(bytes, &mut |stream, piece| {
             observer.output(stream, piece);
             match stream {
@@ -324,8 +349,12 @@ impl Watch<'_> {
         }
     }
 
-    fn end_input(&self) {
-        if let Some(stream) = &self.stream {
+    fn end_input(&mut self) {
+        if self.console.is_some() {
+            // An engine that hears no more from us says no more either, where there is a terminal.
+            self.input.push(END_OF_INPUT);
+            self.write_input();
+        } else if let Some(stream) = &self.stream {
             // One that is closed already has no more input either.
             stream.shutdown(Shutdown::Write).ok();
         }
@@ -416,7 +445,10 @@ impl Watch<'_> {
                 }
                 SIGTSTP => {
                     self.signal(SIGTSTP)?;
-                    stop_self().map_err(|error| Lost(error.to_string()))?;
+                    match &mut self.console {
+                        Some(console) => console.stop_self()?,
+                        None => stop_self()?,
+                    }
                     self.signal(SIGCONT)?;
                 }
                 SIGINT => {
@@ -429,10 +461,18 @@ impl Watch<'_> {
                         self.signal(number)?;
                     }
                 }
+                SIGWINCH => self.fit()?,
                 other => self.signal(other)?,
             }
         }
         Ok(())
+    }
+
+    /// Gives the container's terminal the size of ours.
+    fn fit(&mut self) -> Result<(), Lost> {
+        let Some(size) = self.console.as_ref().and_then(Console::size) else { return Ok(()) };
+        let (rows, columns) = (size.rows, size.columns);
+        self.call(&format!("/containers/{}/resize?h={rows}&w={columns}", self.id))
     }
 
     fn is_impatient(&mut self) -> bool {
@@ -444,8 +484,11 @@ impl Watch<'_> {
 
     /// To the container's first process, which passes it on. One that has ended is no failure.
     fn signal(&mut self, signal: i32) -> Result<(), Lost> {
-        let target = format!("/containers/{}/kill?signal={signal}", self.id);
-        let answer = self.engine.await_answer(&target)?;
+        self.call(&format!("/containers/{}/kill?signal={signal}", self.id))
+    }
+
+    fn call(&mut self, target: &str) -> Result<(), Lost> {
+        let answer = self.engine.await_answer(target)?;
         self.calls.push(Call { answer, deadline: Instant::now() + REAP });
         Ok(())
     }

@@ -1,0 +1,39 @@
+//! Claims about sandboxes: each tried as whoever runs the tests, and as an ordinary user.
+//!
+//! They are about native ones, unless `TEST_BACKEND` names an engine: `cargo xtask test` runs the same claims once
+//! for each backend. What only native sandboxes have stands in files of its own and is not among them.
+
+use std::process::{Child, Stdio};
+
+use crate::{Finished, TestEnv};
+
+/// Tries a claim twice: as whoever runs the tests, and as a user without privileges.
+pub fn as_root_and_as_user(binary: &str, claim: impl Fn(&TestEnv)) {
+    claim(&TestEnv::with_binary(binary));
+    claim(&TestEnv::with_binary(binary).unprivileged());
+}
+
+/// The words that begin a run in a sandbox of `env`'s backend.
+pub fn words(env: &TestEnv) -> Vec<&'static str> {
+    let mut words = vec!["run", "--quiet", "--sandbox", env.backend().name()];
+    if env.backend().engine().is_none() {
+        // Ordinary users have no control group of their own on every host. Claims that are not about limits
+        // give them up, so that they can be tried everywhere.
+        words.extend(["--relax", "limits"]);
+    }
+    words
+}
+
+/// Runs a shell script in a sandbox, to its end.
+#[track_caller]
+pub fn run(env: &TestEnv, flags: &[&str], script: &str) -> Finished {
+    env.run(words(env).iter().chain(flags).chain(&["--", "sh", "-c", script]))
+}
+
+/// Starts a shell script in a sandbox and returns at once.
+pub fn spawn(env: &TestEnv, flags: &[&str], script: &str) -> Child {
+    let mut command = env.cofferdam();
+    command.args(words(env)).args(flags).args(["--", "sh", "-c", script]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap_or_else(|e| panic!("cannot start cofferdam: {e}"))
+}
