@@ -123,27 +123,3 @@ fn no_mode_writes_to_the_repository() {
         assert_eq!(fs::read(repo.join("tracked")).unwrap(), b"2\n", "direct is direct");
     });
 }
-
-/// A repository outside the workspace cannot be staged in a container: no engine is taken for it.
-#[test]
-#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
-fn a_linked_worktree_is_for_native() {
-    as_root_and_as_user(BINARY, Which::Docker, |engine, env| {
-        let repo = repository(env);
-        git(env, &repo, &["worktree", "add", "-q", "../linked"]);
-        let before = env.tree_hash(&repo);
-        let linked = env.top().join("linked");
-        let flags = ["--workspace", linked.to_str().unwrap()];
-        engine.run(env, &flags, "true").assert_exit(125).assert_stderr_has("repository");
-        let auto = |workspace: &Path| {
-            let mut command = engine.cofferdam(env);
-            command.args(["run", "--quiet", "--relax", "limits", "--workspace"]).arg(workspace);
-            command.args(["--", "git", "log", "--format=%s"]);
-            env.finish(command).assert_exit(0).assert_stdout("first\n");
-            env.latest_record()["backend"].clone()
-        };
-        assert_eq!(auto(&linked), "native");
-        assert_eq!(auto(&repo), "docker");
-        assert_eq!(env.tree_hash(&repo), before);
-    });
-}

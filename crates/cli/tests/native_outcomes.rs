@@ -71,6 +71,24 @@ mod native_only {
     }
 }
 
+/// Who keeps their own files to themselves can run things all the same.
+#[test]
+fn the_callers_umask_makes_no_difference() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        env.file("dir/file", "x");
+        let mut shell = env.program("sh");
+        shell.args(["-c", "umask 077; exec \"$0\" \"$@\""]).arg(env.cofferdam().get_program());
+        let script =
+            "grep -c sandbox: /etc/passwd; cat dir/file; echo y > dir/new; ls ~ && git init -q sub";
+        shell.args(claim::words(env)).args(["--", "sh", "-c", script]);
+        env.host_config("sandbox: { blocked: [\"dir/.env\"] }");
+        env.finish(shell).assert_exit(0).assert_stdout("1\nx");
+        let list = env.manifest("last").list();
+        assert!(list.contains(&"created dir/new".to_owned()), "{list:?}");
+        assert!(!list.contains(&"modified dir".to_owned()), "{list:?}");
+    });
+}
+
 /// The workspace that was planned is the one that is used: a swap in between is refused.
 #[test]
 fn mounts_are_shown_read_only_unless_asked() {

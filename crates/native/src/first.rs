@@ -2,19 +2,24 @@
 //! command ended.
 //!
 //! A command that is itself the first process of a namespace is deaf to most signals, and nobody takes away
-//! what its children leave. It knows of nothing but the command; the engine confined it already.
+//! what its children leave. The engine confined it already; on top of the engine's system call filter it puts the
+//! native sandbox's own, which lets through less.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io;
 use std::os::fd::AsFd as _;
+use std::path::Path;
 use std::process::Command;
 
+use cofferdam_core::plan::HOME;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{DumpableBehavior, Pid, Signal, kill_process, set_dumpable_behavior};
 use rustix::stdio::stdin;
 use rustix::termios::isatty;
 
 use crate::process::StartError;
+use crate::seccomp::{self, Program};
 use crate::supervise::Status;
 use crate::sys::{self, SysError};
 
@@ -33,12 +38,25 @@ const HEARD: [i32; 12] = [
     libc::SIGCHLD,
 ];
 
-/// Runs `argv` to its end. To be called by a process that does nothing else.
-pub fn run(argv: &[OsString]) -> Result<Status, StartError> {
+/// Where files stand that a home begins with, in the container, and which those are.
+pub const SKELETON: &str = "/etc/skel";
+pub(crate) const FURNISHED: [&str; 2] = [".config/git/config", ".config/git/ignore"];
+
+/// Runs `argv` to its end. To be called by a process that does nothing else. A filter that cannot be put on
+/// ends it before the command is started.
+pub fn run(argv: &[OsString], filter: Option<&Program>) -> Result<Status, StartError> {
     let name = || argv.first().map(|p| p.display().to_string()).unwrap_or_default();
     let Some((program, args)) = argv.split_first() else {
         return Err(StartError::NotFound { program: name() });
     };
+    // Nobody inside looks into us, as nobody looks into the first process of a native sandbox.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|errno| SysError::new("prctl (dumpable)", errno))?;
+    furnish(Path::new(SKELETON), Path::new(HOME))?;
+    if let Some(filter) = filter {
+        seccomp::no_new_privileges()?;
+        seccomp::load(filter)?;
+    }
     sys::block_signals(&HEARD)?;
     for signal in HEARD {
         sys::stop_ignoring(signal)?;
@@ -81,6 +99,17 @@ pub fn run(argv: &[OsString]) -> Result<Status, StartError> {
     }
 }
 
+/// A memory file system is empty when an engine has mounted it.
+fn furnish(skeleton: &Path, home: &Path) -> Result<(), SysError> {
+    for name in FURNISHED {
+        let (from, to) = (skeleton.join(name), home.join(name));
+        let dir = to.parent().unwrap_or(home);
+        fs::create_dir_all(dir).map_err(|e| SysError::on("mkdir", dir.display(), e))?;
+        fs::copy(&from, &to).map_err(|e| SysError::on("copy", to.display(), e))?;
+    }
+    Ok(())
+}
+
 /// Takes away everything that is dead; how the command ended, if it did.
 fn take_dead(command: Pid) -> Result<Option<Status>, SysError> {
     let mut ended = None;
@@ -91,6 +120,10 @@ fn take_dead(command: Pid) -> Result<Option<Status>, SysError> {
             Err(error) if error.source.raw_os_error() == Some(libc::ECHILD) => return Ok(ended),
             Err(error) => return Err(error),
         };
+        // A command that lets itself be traced by its parent stops where others would die.
+        if libc::WIFSTOPPED(reaped.status) {
+            continue;
+        }
         if reaped.pid == command.as_raw_nonzero().get() {
             ended = Some(if libc::WIFEXITED(reaped.status) {
                 Status::Exited(libc::WEXITSTATUS(reaped.status))
@@ -98,5 +131,23 @@ fn take_dead(command: Pid) -> Result<Option<Status>, SysError> {
                 Status::Signaled(libc::WTERMSIG(reaped.status))
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_is_furnished_or_it_is_said_why_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (skeleton, home) = (dir.path().join("skel"), dir.path().join("home"));
+        assert!(furnish(&skeleton, &home).is_err());
+        fs::create_dir_all(skeleton.join(".config/git")).unwrap();
+        for name in FURNISHED {
+            fs::write(skeleton.join(name), name).unwrap();
+        }
+        furnish(&skeleton, &home).unwrap();
+        assert_eq!(fs::read_to_string(home.join(".config/git/ignore")).unwrap(), FURNISHED[1]);
     }
 }

@@ -16,6 +16,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::plan::Plan;
+use cofferdam_core::repository::Repository;
 use cofferdam_core::spec::Mode as WorkspaceMode;
 use rustix::fs::{CWD, FileType, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -27,8 +28,13 @@ use crate::repository;
 use crate::root::{Covers, Root, RootAccess, binds};
 use crate::sys::SysError;
 use crate::sys::mount::Depth;
-use crate::workspace::{self, UPPER, WORK, WORKSPACE_LAYERS};
-pub use system::{Tree, etc_files, etc_shown, system_trees};
+use crate::workspace::{
+    self, GIT_UPPER, GIT_WORK, REPOSITORY_LAYERS, UPPER, WORK, WORKSPACE_LAYERS,
+};
+pub use system::{Tree, etc_files, etc_shown, git_files, system_trees};
+
+/// Names in a run's directory that layers are mounted over for a moment.
+const LAYERS: [&str; 4] = [UPPER, WORK, GIT_UPPER, GIT_WORK];
 
 /// Who a program is inside a container. Never root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +59,13 @@ impl User {
 pub struct View {
     /// What to bind, with all that is mounted below it.
     pub workspace: PathBuf,
+    /// The repository outside the workspace, where there is one: to be bound likewise.
+    pub repository: Option<PathBuf>,
     /// Further mounts of the plan, by their targets: to be bound likewise.
     pub mounts: Vec<(PathBuf, PathBuf)>,
     pub hidden: Vec<PathBuf>,
+    /// Of these, what was made by us.
+    pub placeholders: Vec<PathBuf>,
     /// The program can still make something under these names.
     pub unprotected: Vec<PathBuf>,
 }
@@ -76,6 +86,9 @@ pub fn show(plan: &Plan, state: &Path, place: &Path) -> Result<View, SysError> {
     if plan.workspace.mode == WorkspaceMode::Stage {
         workspace::make_layers(state, WORKSPACE_LAYERS, &meta)
             .map_err(|e| SysError::on("mkdir", state.display(), e))?;
+        if let Some(repository) = &plan.repository {
+            make_repository_layers(repository, state)?;
+        }
     }
     let mut builder = fs::DirBuilder::new();
     builder
@@ -91,8 +104,12 @@ pub fn show(plan: &Plan, state: &Path, place: &Path) -> Result<View, SysError> {
     if plan.workspace.mode == WorkspaceMode::Direct {
         repository::protect(&mounted, Depth::One)?;
     }
+    if let Some(repository) = &plan.repository {
+        let mode = plan.workspace.mode;
+        repository::mount(&root, repository, mode, layers.as_fd(), &identity)?;
+    }
     // An overlay keeps its layers by itself.
-    for name in [UPPER, WORK] {
+    for name in LAYERS {
         detach(&state.join(name))?;
     }
     let view = blocked::Workspace {
@@ -113,8 +130,10 @@ pub fn show(plan: &Plan, state: &Path, place: &Path) -> Result<View, SysError> {
     let apart = plan.mounts.iter().filter(|m| !m.target.starts_with(&plan.workspace.target));
     Ok(View {
         workspace: inside(&plan.workspace.target),
+        repository: plan.repository.as_ref().map(|repository| inside(&repository.target)),
         mounts: apart.map(|m| (inside(&m.target), m.target.0.clone())).collect(),
         hidden: paths,
+        placeholders,
         unprotected,
     })
 }
@@ -122,7 +141,8 @@ pub fn show(plan: &Plan, state: &Path, place: &Path) -> Result<View, SysError> {
 /// Takes down what [`show`] mounted, or had begun to mount when its process died. What would not go is said.
 pub fn withdraw(state: &Path, place: &Path) -> Vec<String> {
     let mut left = Vec::new();
-    for path in [place.to_owned(), state.join(UPPER), state.join(WORK)] {
+    let layers = LAYERS.map(|name| state.join(name));
+    for path in [place.to_owned()].into_iter().chain(layers) {
         if let Err(error) = detach(&path) {
             left.push(format!("mount {}: {}", path.display(), error.source));
         }
@@ -133,6 +153,21 @@ pub fn withdraw(state: &Path, place: &Path) -> Vec<String> {
         Err(e) => left.push(format!("directory {}: {e}", place.display())),
     }
     left
+}
+
+/// The layers of a staged repository, with what has to be different inside. As whoever may.
+pub fn make_repository_layers(repository: &Repository, state: &Path) -> Result<(), SysError> {
+    let path = &repository.source.real;
+    let meta = fs::symlink_metadata(path).map_err(|e| SysError::on("stat", path.display(), e))?;
+    workspace::make_layers(state, REPOSITORY_LAYERS, &meta)
+        .map_err(|e| SysError::on("mkdir", state.display(), e))?;
+    repository::settle(repository, &state.join(GIT_UPPER))
+        .map_err(|e| SysError::on("write", state.display(), e))
+}
+
+/// The settings of a submodule's repository as they have to be inside, where they are not the host's.
+pub fn repository_settings(repository: &Repository) -> Result<Option<Vec<u8>>, SysError> {
+    repository::settings(repository).map_err(|e| SysError::on("read", repository::CONFIG, e))
 }
 
 /// Takes away every mount at `path`, with those below it. A path without one is fine.

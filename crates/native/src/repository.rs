@@ -29,20 +29,26 @@ const SETTINGS: &str = "run/git-config";
 
 /// In the parent: what has to be different inside, put into the repository's upper directory or its copy.
 pub(crate) fn settle(repository: &Repository, upper: &Path) -> io::Result<()> {
-    if repository.of == RepositoryOf::Worktree {
-        return Ok(());
-    }
-    let source = repository.source.real.join(CONFIG);
-    let meta = fs::symlink_metadata(&source)?;
+    let Some(settings) = settings(repository)? else { return Ok(()) };
+    let meta = fs::symlink_metadata(repository.source.real.join(CONFIG))?;
     let path = upper.join(CONFIG);
     let is_copy = path.exists();
-    fs::write(&path, with_worktree(&fs::read(&source)?, WORKSPACE))?;
+    fs::write(&path, settings)?;
     if is_copy {
         // It has the owner that it is to have inside.
         return Ok(());
     }
     chown(&path, Some(meta.uid()), Some(meta.gid()))?;
     fs::set_permissions(&path, meta.permissions())
+}
+
+/// The settings as they have to be inside, where they are not the host's.
+pub(crate) fn settings(repository: &Repository) -> io::Result<Option<Vec<u8>>> {
+    if repository.of == RepositoryOf::Worktree {
+        return Ok(None);
+    }
+    let settings = fs::read(repository.source.real.join(CONFIG))?;
+    Ok(Some(with_worktree(&settings, WORKSPACE)))
 }
 
 /// Attaches a repository that lies outside the workspace.
@@ -53,7 +59,7 @@ pub(crate) fn mount(
     state: BorrowedFd<'_>,
     identity: &Identity,
 ) -> Result<(), SysError> {
-    let Repository { source: path, target, of } = repository;
+    let Repository { source: path, target, .. } = repository;
     let source = open_pinned(path)?;
     let place = || root.place(target, PlaceKind::Directory);
     if workspace.mode == Mode::Stage {
@@ -63,11 +69,9 @@ pub(crate) fn mount(
     }
     let mount = itself(&source, path, Attributes::READONLY, identity, Depth::One)?;
     attach(&mount, place()?, &target.display())?;
-    if *of == RepositoryOf::Worktree {
-        return Ok(());
-    }
-    let settings = fs::read(path.real.join(CONFIG)).map_err(|e| SysError::on("read", CONFIG, e))?;
-    root.file(SETTINGS, &with_worktree(&settings, WORKSPACE))?;
+    let settings = settings(repository).map_err(|e| SysError::on("read", CONFIG, e))?;
+    let Some(settings) = settings else { return Ok(()) };
+    root.file(SETTINGS, &settings)?;
     let settings = clone_mount(open_beneath(root, Path::new(SETTINGS))?, &SETTINGS, Depth::One)?;
     set_attributes(&settings, Attributes::READONLY, Depth::One, None)?;
     attach(settings, open_beneath(&mount, Path::new(CONFIG))?, &CONFIG)

@@ -5,14 +5,40 @@ use std::ffi::OsString;
 use cofferdam_core::outcome::exit_code;
 use cofferdam_native::first;
 use cofferdam_native::process::StartError;
+use cofferdam_native::seccomp::{Writes, program};
 use cofferdam_native::supervise::Status;
 
 /// The word that makes this program one.
 pub const WORD: &str = "first-process";
 
+/// Which of our own system call filters is put on top of the engine's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    Staged,
+    OnHost,
+    None,
+}
+
+impl Filter {
+    pub const ALL: [Self; 3] = [Self::Staged, Self::OnHost, Self::None];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Staged => "staged",
+            Self::OnHost => "on-host",
+            Self::None => "none",
+        }
+    }
+}
+
 /// Runs a command to its end: its exit code as a shell tells it, or why it could not be started.
-pub fn run(argv: &[OsString]) -> Result<u8, (u8, String)> {
-    match first::run(argv) {
+pub fn run(argv: &[OsString], filter: Filter) -> Result<u8, (u8, String)> {
+    let filter = match filter {
+        Filter::Staged => Some(program(Writes::Staged)),
+        Filter::OnHost => Some(program(Writes::OnHost)),
+        Filter::None => None,
+    };
+    match first::run(argv, filter) {
         Ok(Status::Exited(code)) => Ok(u8::try_from(code & 0xff).unwrap_or_default()),
         Ok(Status::Signaled(signal)) => {
             Ok(exit_code::SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or_default()))

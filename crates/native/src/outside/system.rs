@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::User;
-use crate::root::{etc, system};
+use crate::first;
+use crate::root::{etc, memory, system};
 use crate::sys::SysError;
 
 /// A name at the top of the root.
@@ -33,6 +34,13 @@ pub fn system_trees() -> Result<Vec<Tree>, SysError> {
 /// The files of `/etc` that are made up, by name.
 pub fn etc_files(user: User) -> [(&'static str, String); 6] {
     etc::written(user.uid, user.gid)
+}
+
+/// What git is told, as in a native sandbox: files that [`crate::first`] puts into the home, by their names below
+/// [`crate::first::SKELETON`].
+pub fn git_files(placeholders: &[PathBuf]) -> [(&'static str, Vec<u8>); 2] {
+    let [config, ignore] = first::FURNISHED;
+    [(config, memory::GIT_CONFIG.to_vec()), (ignore, memory::ignored(placeholders))]
 }
 
 /// Paths in `/etc` that are shown as the host has them: those that are there and that everybody may read.

@@ -58,11 +58,11 @@ pub(crate) fn advise_git(
     root.file(&format!("{home}/.config/git/ignore"), &ignored(placeholders))
 }
 
-const GIT_CONFIG: &[u8] = b"[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\
+pub(crate) const GIT_CONFIG: &[u8] = b"[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\
     [diff]\n\tautoRefreshIndex = false\n";
 
 /// Each path as a pattern that means only itself, anchored at the top of the workspace.
-fn ignored(paths: &[PathBuf]) -> Vec<u8> {
+pub(crate) fn ignored(paths: &[PathBuf]) -> Vec<u8> {
     let mut text = Vec::new();
     for path in paths {
         text.push(b'/');

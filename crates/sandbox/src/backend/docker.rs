@@ -50,11 +50,12 @@ use crate::state::{StateError, write_atomically};
 pub(crate) use caps::caps;
 pub(crate) use chore::trial;
 pub(crate) use clean::{Cleared, clear, end_processes, marked, sweep};
-use create::{CreateRequest, VolumeRequest};
+use create::CreateRequest;
 use effective::Process;
 use request::{Ground, Stdin, Unfit};
 pub(crate) use scratch::remove as remove_scratch;
 use watch::{Lost, Running, watch};
+use workspace::Place;
 
 /// What our containers and volumes carry: the run, who runs it, the hash of what it is confined by, and the
 /// state directory that knows of it.
@@ -150,17 +151,14 @@ fn carry_out(
     check_workdir(plan, stage.dir)?;
     let filter = filter(plan)?;
     let image = image(plan, engine)?;
+    let place = Place { run: stage.run, dir: stage.dir, mounts: stage.mounts, labels: &labels };
+    let ready = workspace::ready(plan, &place, engine)?;
     let shown = match plan.root {
-        Root::Host { .. } => root::shown(stage.dir, user, stage.program, plan.network)?,
+        Root::Host { .. } => {
+            root::shown(stage.dir, user, stage.program, plan.network, &ready.placeholders)?
+        }
         _ => Vec::new(),
     };
-    let volume = VolumeRequest {
-        name: volume_name(stage.run),
-        driver: "local".to_owned(),
-        driver_opts: BTreeMap::new(),
-        labels: labels.clone(),
-    };
-    let ready = workspace::ready(plan, stage.dir, stage.mounts, engine, volume)?;
     let request = request::request(
         plan,
         &Ground {
@@ -169,6 +167,7 @@ fn carry_out(
             user,
             image: image.clone(),
             workspace: ready.workspace,
+            repository: ready.repository,
             covers: ready.covers,
             shown,
             filter,
@@ -267,10 +266,6 @@ pub(crate) fn state_label(state: &Path) -> String {
     blake3::hash(state.as_os_str().as_bytes()).to_hex()[..32].to_owned()
 }
 
-pub(crate) fn volume_name(run: &str) -> String {
-    format!("cofferdam-{run}")
-}
-
 /// A runtime makes a working directory that is missing, as root, and that may be in the user's own tree.
 fn check_workdir(plan: &Plan, dir: &Path) -> Result<(), Trouble> {
     let Ok(below) = plan.workdir.strip_prefix(&plan.workspace.target) else { return Ok(()) };
@@ -340,7 +335,9 @@ fn attach(id: &str, request: &CreateRequest) -> String {
 /// The last look at what will be mounted: a name may lead elsewhere by now.
 fn still_the_same(plan: &Plan) -> Result<(), Trouble> {
     let mounts = plan.mounts.iter().map(|mount| &mount.source);
-    for path in mounts.chain(&plan.toolchains).chain([&plan.workspace.source]) {
+    let repository = plan.repository.iter().map(|repository| &repository.source);
+    let paths = mounts.chain(&plan.toolchains).chain([&plan.workspace.source]);
+    for path in paths.chain(repository) {
         let HostPath { real, identity, .. } = path;
         let same = look_up(real).is_ok_and(|now| now.identity == *identity && now.real == *real);
         if !same {

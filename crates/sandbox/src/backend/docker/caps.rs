@@ -91,11 +91,6 @@ pub(super) fn judge(
         let reason = "it runs rootless, where files would belong to ids that are not yours";
         return unusable(reason.to_owned(), "use the native backend, or an engine of root's");
     }
-    if spec.repository.is_some() {
-        let reason =
-            "the workspace's git repository lies outside it, and containers cannot stage that";
-        return unusable(reason.to_owned(), "use the native backend");
-    }
     if let Some(image) = wanted(spec).filter(|_| !found.image) {
         let program = if flavor == Flavor::Podman { "podman" } else { "docker" };
         let remedy =

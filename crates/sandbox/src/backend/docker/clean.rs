@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cofferdam_native::{descendants, outside};
 use serde_json::Value;
 
-use super::{LABEL_RUN, LABEL_STATE, volume_name};
+use super::{LABEL_RUN, LABEL_STATE};
 use crate::backend::local::MARKER;
 use crate::engine::{Engine, EngineError, Patience, at, labelled};
 
@@ -27,13 +27,30 @@ pub(crate) fn clear(engine: &Engine, run: &str, dir: &Path, place: &Path) -> Cle
     if let Err(error) = containers(engine, &format!("{LABEL_RUN}={run}"), &mut cleared.removed) {
         cleared.left.push(format!("container of run {run}: {error}"));
     }
-    match volume(engine, &volume_name(run)) {
-        Ok(true) => cleared.removed.push(format!("volume {}", volume_name(run))),
-        Ok(false) => {}
-        Err(error) => cleared.left.push(format!("volume {}: {error}", volume_name(run))),
+    // Where we can mount ourselves, no engine was asked to.
+    let volumes = if outside::can_show() { Vec::new() } else { volume_names(run) };
+    for name in volumes {
+        match volume(engine, &name) {
+            Ok(true) => cleared.removed.push(format!("volume {name}")),
+            Ok(false) => {}
+            Err(error) => cleared.left.push(format!("volume {name}: {error}")),
+        }
     }
     cleared.left.extend(outside::withdraw(dir, place));
     cleared
+}
+
+/// Of the workspace and of a repository outside it.
+fn volume_names(run: &str) -> Vec<String> {
+    vec![volume_name(run), repository_volume_name(run)]
+}
+
+pub(super) fn volume_name(run: &str) -> String {
+    format!("cofferdam-{run}")
+}
+
+pub(super) fn repository_volume_name(run: &str) -> String {
+    format!("cofferdam-{run}-git")
 }
 
 /// Ends what is left of a run's processes on this host. An engine that was killed may have forgotten a container whose

@@ -8,7 +8,7 @@ use cofferdam_core::caps::Guarantee;
 use cofferdam_core::mount::Access;
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::plan::{HOME, Plan, Root};
-use cofferdam_core::spec::{Mode, Network, Terminal};
+use cofferdam_core::spec::{Mode, Network, Seccomp, Terminal};
 use cofferdam_native::outside::User;
 
 use super::create::{
@@ -17,7 +17,7 @@ use super::create::{
 use super::root::FIRST;
 use crate::backend::local::MARKER;
 use crate::engine::Flavor;
-use crate::first::WORD;
+use crate::first::{Filter, WORD};
 
 /// What was found or made for this run before the container.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub(super) struct Ground {
     /// The image by its id.
     pub(super) image: String,
     pub(super) workspace: Workspace,
+    /// The repository outside it, where the plan has one.
+    pub(super) repository: Option<Workspace>,
     /// Laid over what is blocked: an empty file or directory, and where.
     pub(super) covers: Vec<(PathBuf, PathBuf)>,
     /// Parts of the host that stand in for an image, read-only.
@@ -41,7 +43,7 @@ pub(super) struct Ground {
     pub(super) ulimits: Vec<Ulimit>,
 }
 
-/// How the workspace comes into the container.
+/// How a tree of the host's comes into the container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Workspace {
     /// Mounted by us with everything in it: `outside::show`. Further mounts of the plan stand beside it.
@@ -65,7 +67,7 @@ pub(super) enum Unfit {
     NotText { what: &'static str },
     #[error("the plan has no root that a container can have")]
     NoRoot,
-    #[error("a repository outside the workspace cannot be staged in a container")]
+    #[error("the repository outside the workspace is not there")]
     Repository,
 }
 
@@ -80,7 +82,6 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
         command,
         workdir,
         workspace: _,
-        // No container has one yet: an engine is not offered for such a workspace.
         repository,
         // In the upper directory before anything is mounted.
         from: _,
@@ -102,7 +103,7 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
         relaxed,
         overrides: _,
     } = plan;
-    if repository.is_some() {
+    if repository.is_some() != ground.repository.is_some() {
         return Err(Unfit::Repository);
     }
     let held = |guarantee| !relaxed.iter().any(|relaxed| relaxed.guarantee == guarantee);
@@ -113,7 +114,10 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
     // The host's own tree has no place for an engine's first process: then it is ours.
     let is_host = matches!(root, Root::Host { .. });
     if is_host {
-        args.splice(..0, [FIRST, WORD, "--"].map(str::to_owned));
+        args.splice(
+            ..0,
+            [FIRST, WORD, "--filter", own_filter(plan).word(), "--"].map(str::to_owned),
+        );
     }
     let cmd = args.split_off(1.min(args.len()));
     let readonly_rootfs = match root {
@@ -151,7 +155,8 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
             memory,
             memory_swap: memory,
             nano_cpus: held(Guarantee::CpuLimit).then_some(nano),
-            pids_limit: held(Guarantee::PidsLimit).then_some(limits.pids),
+            // The first process, ours or the engine's, is none of the command's.
+            pids_limit: held(Guarantee::PidsLimit).then_some(limits.pids.saturating_add(1)),
             network_mode: match network {
                 Network::None | Network::Allow => "none",
                 Network::Bridge => "bridge",
@@ -169,6 +174,17 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
             runtime: runtime.clone(),
         },
     })
+}
+
+/// Of a filter that somebody named, nothing is taken away.
+fn own_filter(plan: &Plan) -> Filter {
+    let on_host = plan.workspace.mode == Mode::Direct
+        || plan.mounts.iter().any(|mount| mount.access == Access::Write);
+    match plan.seccomp {
+        Some(Seccomp::Default) if on_host => Filter::OnHost,
+        Some(Seccomp::Default) => Filter::Staged,
+        _ => Filter::None,
+    }
 }
 
 fn tmpfs(plan: &Plan, ground: &Ground) -> Result<BTreeMap<String, String>, Unfit> {
@@ -201,34 +217,48 @@ fn mounts(plan: &Plan, ground: &Ground) -> Result<Vec<MountPoint>, Unfit> {
             mounts.push(bind(source, target, Access::Read, Below::Left)?);
         }
     }
-    let target = &plan.workspace.target;
     let access = if plan.workspace.mode == Mode::Readonly { Access::Read } else { Access::Write };
+    mounts.push(ground.workspace.mount(&plan.workspace.target, access)?);
+    if let (Some(view), Some(repository)) = (&ground.repository, &plan.repository) {
+        // Written to only where nothing of it reaches the host's.
+        let staged = plan.workspace.mode == Mode::Stage;
+        let access = if staged { Access::Write } else { Access::Read };
+        mounts.push(view.mount(&repository.target, access)?);
+    }
     match &ground.workspace {
-        Workspace::Shown { path, mounts: beside } => {
-            mounts.push(bind(path, target, access, Below::Taken)?);
+        Workspace::Shown { mounts: beside, .. } => {
             for (source, target) in beside {
                 let planned = plan.mounts.iter().find(|mount| mount.target() == *target);
                 let access = planned.map_or(Access::Read, |mount| mount.access);
                 mounts.push(bind(source, target, access, Below::Left)?);
             }
-            return Ok(mounts);
         }
-        Workspace::Volume(name) => mounts.push(MountPoint {
-            kind: MountKind::Volume,
-            source: name.clone(),
-            target: text(target.as_os_str(), "the workspace's place")?,
-            read_only: access == Access::Read,
-            bind_options: None,
-        }),
-        Workspace::Itself(path) => mounts.push(bind(path, target, access, Below::Left)?),
-    }
-    for mount in &plan.mounts {
-        mounts.push(bind(&mount.source.real, &mount.target, mount.access, Below::Left)?);
+        Workspace::Volume(_) | Workspace::Itself(_) => {
+            for mount in &plan.mounts {
+                mounts.push(bind(&mount.source.real, &mount.target, mount.access, Below::Left)?);
+            }
+        }
     }
     for (source, target) in &ground.covers {
         mounts.push(bind(source, target, Access::Read, Below::Left)?);
     }
     Ok(mounts)
+}
+
+impl Workspace {
+    fn mount(&self, target: &Path, access: Access) -> Result<MountPoint, Unfit> {
+        match self {
+            Self::Shown { path, .. } => bind(path, target, access, Below::Taken),
+            Self::Itself(path) => bind(path, target, access, Below::Left),
+            Self::Volume(name) => Ok(MountPoint {
+                kind: MountKind::Volume,
+                source: name.clone(),
+                target: text(target.as_os_str(), "the workspace's place")?,
+                read_only: access == Access::Read,
+                bind_options: None,
+            }),
+        }
+    }
 }
 
 /// Whether what is mounted below a directory is bound with it.

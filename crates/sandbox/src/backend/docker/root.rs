@@ -3,11 +3,12 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::spec::Network;
-use cofferdam_native::outside::{Tree, User, etc_files, etc_shown, system_trees};
+use cofferdam_native::first::SKELETON;
+use cofferdam_native::outside::{Tree, User, etc_files, etc_shown, git_files, system_trees};
 use serde_json::Value;
 
 use super::Trouble;
@@ -96,6 +97,7 @@ pub(super) fn shown(
     user: User,
     program: &Path,
     network: Network,
+    placeholders: &[PathBuf],
 ) -> Result<Vec<(PathBuf, PathBuf)>, Trouble> {
     let mut binds = vec![(program.to_owned(), FIRST.into())];
     for tree in system_trees()? {
@@ -114,6 +116,11 @@ pub(super) fn shown(
         if is_told && matches!(network, Network::None | Network::Allow) {
             binds.push((etc.join(name), Path::new("/etc").join(name)));
         }
+    }
+    for (name, text) in git_files(placeholders) {
+        let path = dir.join(SKELETON.trim_start_matches('/')).join(name);
+        path.parent().map_or(Ok(()), make_dir)?;
+        write(&path, &text)?;
     }
     link("/proc/self/mounts".as_ref(), &etc.join("mtab"))?;
     for path in etc_shown()? {
@@ -145,9 +152,19 @@ fn show(host: &Path, place: &Path, binds: &mut Vec<(PathBuf, PathBuf)>) -> Resul
     Ok(())
 }
 
+/// One that everybody inside can enter, whatever the caller's umask is; so are the directories on the way that
+/// have to be made.
 fn make_dir(path: &Path) -> Result<(), Trouble> {
-    let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(path);
+    if path.is_dir() {
+        return Ok(());
+    }
+    path.parent().map_or(Ok(()), make_dir)?;
+    let made = fs::create_dir(path).and_then(|()| fs::set_permissions(path, mode(0o755)));
     made.map_err(|source| Trouble::Io { action: "make", path: path.to_owned(), source })
+}
+
+fn mode(bits: u32) -> fs::Permissions {
+    fs::Permissions::from_mode(bits)
 }
 
 fn link(target: &Path, place: &Path) -> Result<(), Trouble> {
@@ -158,12 +175,10 @@ fn link(target: &Path, place: &Path) -> Result<(), Trouble> {
     })
 }
 
+/// A file that everybody inside can read, likewise.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
-    fs::write(path, bytes).map_err(|source| Trouble::Io {
-        action: "write",
-        path: path.to_owned(),
-        source,
-    })
+    let written = fs::write(path, bytes).and_then(|()| fs::set_permissions(path, mode(0o644)));
+    written.map_err(|source| Trouble::Io { action: "write", path: path.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -187,7 +202,7 @@ mod tests {
     #[test]
     fn a_made_up_etc_is_complete_and_public() {
         let dir = tempfile::tempdir().unwrap();
-        let binds = shown(dir.path(), USER, Path::new("/bin/sh"), Network::None).unwrap();
+        let binds = shown(dir.path(), USER, Path::new("/bin/sh"), Network::None, &[]).unwrap();
         let passwd = fs::read_to_string(dir.path().join("etc/passwd")).unwrap();
         assert!(passwd.contains("sandbox:x:1001:1002:"));
         assert!(!dir.path().join("etc/shadow").exists());
@@ -200,7 +215,7 @@ mod tests {
         };
         assert!(!tells(&binds));
         let other = tempfile::tempdir().unwrap();
-        let binds = shown(other.path(), USER, Path::new("/bin/sh"), Network::Bridge).unwrap();
+        let binds = shown(other.path(), USER, Path::new("/bin/sh"), Network::Bridge, &[]).unwrap();
         assert!(tells(&binds) && other.path().join("etc/resolv.conf").exists());
     }
 }

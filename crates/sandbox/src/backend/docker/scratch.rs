@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use cofferdam_native::{UPPER, WORK};
+use cofferdam_native::{GIT_UPPER, GIT_WORK, UPPER, WORK};
 
 use super::chore::{self, Chore};
 use super::{Trouble, root, workspace};
@@ -23,25 +23,30 @@ pub(crate) fn remove(
     labels: &BTreeMap<String, String>,
 ) -> Vec<String> {
     let mut left = Vec::new();
-    let kernels = dir.join(WORK).join("work");
-    if let Err(error) = fs::remove_dir(&kernels)
-        && error.kind() == io::ErrorKind::DirectoryNotEmpty
-        && !cofferdam_native::outside::can_show()
-    {
-        if let Err(trouble) = empty_as_root(engine, &dir.join(WORK), labels) {
-            left.push(format!("directory {}: {trouble}", kernels.display()));
+    for work in [WORK, GIT_WORK].map(|name| dir.join(name)) {
+        let kernels = work.join("work");
+        if let Err(error) = fs::remove_dir(&kernels)
+            && error.kind() == io::ErrorKind::DirectoryNotEmpty
+            && !cofferdam_native::outside::can_show()
+        {
+            if let Err(trouble) = empty_as_root(engine, &work, labels) {
+                left.push(format!("directory {}: {trouble}", kernels.display()));
+            }
+            // What is still wrong shows when its parent is removed.
+            fs::remove_dir(&kernels).ok();
         }
-        // What is still wrong shows when its parent is removed.
-        fs::remove_dir(&kernels).ok();
     }
-    if let Err(trouble) = open_upper(engine, &dir.join(UPPER), labels) {
-        left.push(format!("directory {}: {trouble}", dir.join(UPPER).display()));
+    for upper in [UPPER, GIT_UPPER].map(|name| dir.join(name)) {
+        if let Err(trouble) = open_upper(engine, &upper, labels) {
+            left.push(format!("directory {}: {trouble}", upper.display()));
+        }
     }
-    for name in [root::ETC, workspace::COVERS, WORK] {
+    for name in [root::ETC, workspace::COVERS, WORK, GIT_WORK] {
         note(&dir.join(name), fs::remove_dir_all(dir.join(name)), &mut left);
     }
-    let link = dir.join(workspace::LOWER);
-    note(&link, fs::remove_file(&link), &mut left);
+    for link in [workspace::LOWER, workspace::GIT_LOWER].map(|name| dir.join(name)) {
+        note(&link, fs::remove_file(&link), &mut left);
+    }
     left
 }
 

@@ -94,6 +94,7 @@ fn ground() -> Ground {
         user: User { uid: 1001, gid: 1002 },
         image: "sha256:aa".to_owned(),
         workspace: Workspace::Volume("cofferdam-01run".to_owned()),
+        repository: None,
         covers: vec![("/state/covers/file".into(), "/workspace/.env".into())],
         shown: vec![("/usr".into(), "/usr".into())],
         filter: None,
@@ -120,7 +121,12 @@ fn each_item_changes_the_request() {
     let mount =
         |target: &str, access| Mount { source: host_path("/data"), target: target.into(), access };
     let changes: Vec<Change> = vec![
-        ("command", |p| p.command = vec!["x".into()], "/Cmd", json!(["first-process", "--", "x"])),
+        (
+            "command",
+            |p| p.command = vec!["x".into()],
+            "/Cmd",
+            json!(["first-process", "--filter", "staged", "--", "x"]),
+        ),
         ("workdir", |p| p.workdir = "/workspace/a".into(), "/WorkingDir", json!("/workspace/a")),
         (
             "root",
@@ -185,7 +191,7 @@ fn each_item_changes_the_request() {
             "/HostConfig/NanoCpus",
             json!(500_000_000),
         ),
-        ("pids", |p| p.limits.pids = 5, "/HostConfig/PidsLimit", json!(5)),
+        ("pids", |p| p.limits.pids = 5, "/HostConfig/PidsLimit", json!(6)),
         ("runtime", |p| p.runtime = Some("crun".to_owned()), "/HostConfig/Runtime", json!("crun")),
         ("terminal", |p| p.terminal = Terminal::Tty, "/Tty", json!(true)),
         (
@@ -390,22 +396,25 @@ fn an_engine_promises_what_it_says_it_has() {
     assert!(caps.unusable.unwrap().remedy.starts_with("docker pull debian:12"));
 }
 
-/// One that lies outside the workspace cannot be staged in a container, and must not be written to.
+/// One that lies outside the workspace is staged like it, or can only be read.
 #[test]
-fn no_container_for_a_repository_outside() {
-    let repository = Repository {
+fn a_repository_outside_is_mounted_where_git_looks_for_it() {
+    let mut plan = plan();
+    plan.repository = Some(Repository {
         source: host_path("/srv/main/.git"),
         target: "/srv/main/.git".into(),
         of: RepositoryOf::Worktree,
-    };
-    let found = Found { image: true, bridge: true };
-    let of = |spec: &SandboxSpec| {
-        judge(Backend::Docker, Flavor::Docker, &info(|_| {}), spec, &found).unusable
-    };
-    assert_eq!(of(&spec()), None);
-    let linked = SandboxSpec { repository: Some(repository.clone()), ..spec() };
-    assert!(of(&linked).unwrap().reason.contains("repository"));
-    let mut plan = plan();
-    plan.repository = Some(repository);
+    });
     assert_eq!(request(&plan, &ground()), Err(Unfit::Repository));
+    let volume = Some(Workspace::Volume("cofferdam-01run-git".to_owned()));
+    let found = |plan: &Plan, repository| {
+        let ground = Ground { repository, ..ground() };
+        let mounts = request(plan, &ground).unwrap().host_config.mounts;
+        let mount = mounts.into_iter().find(|mount| mount.target == "/srv/main/.git").unwrap();
+        (mount.source, mount.read_only)
+    };
+    assert_eq!(found(&plan, volume), ("cofferdam-01run-git".to_owned(), false));
+    plan.workspace.mode = Mode::Direct;
+    let itself = Some(Workspace::Itself("/srv/main/.git".into()));
+    assert_eq!(found(&plan, itself), ("/srv/main/.git".to_owned(), true));
 }

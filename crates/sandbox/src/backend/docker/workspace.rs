@@ -4,69 +4,141 @@
 //! that is an overlay, the upper directory is in the run's directory all the same, and blocked paths are
 //! covered by binds.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::plan::Plan;
+use cofferdam_core::repository::Repository;
 use cofferdam_core::spec::Mode;
 use cofferdam_native::outside::{self, Blocked};
-use cofferdam_native::{PLACEHOLDERS, UPPER, WORK};
+use cofferdam_native::{GIT_UPPER, GIT_WORK, PLACEHOLDERS, UPPER, WORK};
 use serde_json::Value;
 
-use super::Trouble;
 use super::create::VolumeRequest;
 use super::request::Workspace;
+use super::{Trouble, clean};
 use crate::engine::{Engine, Patience};
 
 /// What stands ready for the container.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) workspace: Workspace,
+    pub(super) repository: Option<Workspace>,
     pub(super) covers: Vec<(PathBuf, PathBuf)>,
     pub(super) hidden: Vec<PathBuf>,
+    /// Of these, what was made by us.
+    pub(super) placeholders: Vec<PathBuf>,
     pub(super) unprotected: Vec<PathBuf>,
 }
 
 /// Names in the run's directory: what covers lie over blocked paths, and where the workspace is.
 pub(super) const COVERS: &str = "covers";
 pub(super) const LOWER: &str = "lower";
+pub(super) const GIT_LOWER: &str = "git-lower";
 
-pub(super) fn ready(
-    plan: &Plan,
-    dir: &Path,
-    place: &Path,
-    engine: &Engine,
-    volume: VolumeRequest,
-) -> Result<Ready, Trouble> {
+/// Where the run keeps what it needs, and how its volumes are marked.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    pub(super) run: &'a str,
+    pub(super) dir: &'a Path,
+    pub(super) mounts: &'a Path,
+    pub(super) labels: &'a BTreeMap<String, String>,
+}
+
+pub(super) fn ready(plan: &Plan, place: &Place<'_>, engine: &Engine) -> Result<Ready, Trouble> {
+    let Place { dir, mounts, .. } = *place;
     if outside::can_show() {
-        let view = outside::show(plan, dir, place)?;
-        let outside::View { workspace: path, mounts, hidden, unprotected } = view;
-        let workspace = Workspace::Shown { path, mounts };
-        return Ok(Ready { workspace, covers: Vec::new(), hidden, unprotected });
+        let view = outside::show(plan, dir, mounts)?;
+        let shown = |path, mounts| Workspace::Shown { path, mounts };
+        return Ok(Ready {
+            workspace: shown(view.workspace, view.mounts),
+            repository: view.repository.map(|path| shown(path, Vec::new())),
+            covers: Vec::new(),
+            hidden: view.hidden,
+            placeholders: view.placeholders,
+            unprotected: view.unprotected,
+        });
     }
     let source = &plan.workspace.source.real;
     let blocked = outside::blocked_in(source, &plan.blocked)?;
     let mut ready = match plan.workspace.mode {
         Mode::Stage => {
             make_layers(dir, source)?;
-            let volume = VolumeRequest { driver_opts: overlay(dir)?, ..volume };
-            let name = volume.name.clone();
-            engine.post::<Value>("/volumes/create", &volume, Patience::Short)?;
-            Ready::new(Workspace::Volume(name))
+            Ready::new(volume(place, clean::volume_name(place.run), OF_WORKSPACE, engine)?)
         }
         Mode::Direct | Mode::Readonly => Ready::new(Workspace::Itself(source.0.clone())),
     };
     ready.cover(plan, dir, blocked)?;
     ready.protect_git(plan);
+    if let Some(repository) = &plan.repository {
+        ready.repository = Some(match plan.workspace.mode {
+            Mode::Stage => {
+                outside::make_repository_layers(repository, dir)?;
+                let link = dir.join(GIT_LOWER);
+                let source = &repository.source.real;
+                symlink(source, &link).map_err(failed("make", &link))?;
+                volume(place, clean::repository_volume_name(place.run), OF_REPOSITORY, engine)?
+            }
+            Mode::Direct | Mode::Readonly => {
+                ready.cover_settings(repository, dir)?;
+                Workspace::Itself(repository.source.real.0.clone())
+            }
+        });
+    }
     Ok(ready)
+}
+
+/// Names of a staged tree's layers.
+struct Layers {
+    lower: &'static str,
+    upper: &'static str,
+    work: &'static str,
+}
+
+const OF_WORKSPACE: Layers = Layers { lower: LOWER, upper: UPPER, work: WORK };
+const OF_REPOSITORY: Layers = Layers { lower: GIT_LOWER, upper: GIT_UPPER, work: GIT_WORK };
+
+/// A volume of the engine's, of which the layers lie in the run's directory.
+fn volume(
+    place: &Place<'_>,
+    name: String,
+    layers: Layers,
+    engine: &Engine,
+) -> Result<Workspace, Trouble> {
+    let request = VolumeRequest {
+        name: name.clone(),
+        driver: "local".to_owned(),
+        driver_opts: overlay(place.dir, layers)?,
+        labels: place.labels.clone(),
+    };
+    engine.post::<Value>("/volumes/create", &request, Patience::Short)?;
+    Ok(Workspace::Volume(name))
 }
 
 impl Ready {
     fn new(workspace: Workspace) -> Self {
-        let (covers, hidden, unprotected) = (Vec::new(), Vec::new(), Vec::new());
-        Self { workspace, covers, hidden, unprotected }
+        Self {
+            workspace,
+            repository: None,
+            covers: Vec::new(),
+            hidden: Vec::new(),
+            placeholders: Vec::new(),
+            unprotected: Vec::new(),
+        }
+    }
+
+    /// Lays the settings that hold inside over those of a submodule's repository.
+    fn cover_settings(&mut self, repository: &Repository, dir: &Path) -> Result<(), Trouble> {
+        let Some(settings) = outside::repository_settings(repository)? else { return Ok(()) };
+        let covers = dir.join(COVERS);
+        make_dir(&covers)?;
+        let file = covers.join("git-config");
+        fs::write(&file, settings).map_err(failed("write", &file))?;
+        self.covers.push((file, repository.target.join("config")));
+        Ok(())
     }
 
     /// Binds the workspace's own `.git` read-only over itself where the rest is written to directly: git on the
@@ -106,6 +178,7 @@ impl Ready {
                     files.push(path.clone());
                 }
                 note(&dir.join(PLACEHOLDERS), &noted)?;
+                self.placeholders = noted;
             }
             Mode::Direct => self.unprotected = made,
             // What cannot be written cannot be made.
@@ -148,7 +221,9 @@ fn placeholder(
         }
         let below = fs::symlink_metadata(lower.join(way)).ok();
         let mode = below.as_ref().map_or(0o755, |meta| meta.permissions().mode() & 0o7777);
-        fs::DirBuilder::new().mode(mode).create(&place).map_err(failed("make", &place))?;
+        let exact = fs::Permissions::from_mode(mode);
+        let made = fs::create_dir(&place).and_then(|()| fs::set_permissions(&place, exact));
+        made.map_err(failed("make", &place))?;
         // One that stands in the host's tree as well is no new one.
         if below.is_none() {
             noted.push(way.to_owned());
@@ -186,7 +261,8 @@ fn make_layers(dir: &Path, workspace: &Path) -> Result<(), Trouble> {
 }
 
 /// As an unprivileged native sandbox mounts it: what marks removed directories can be read by who owns them.
-fn overlay(dir: &Path) -> Result<std::collections::BTreeMap<String, String>, Trouble> {
+fn overlay(dir: &Path, layers: Layers) -> Result<BTreeMap<String, String>, Trouble> {
+    let Layers { lower, upper, work } = layers;
     let path = dir.to_str().filter(|path| !path.contains([',', ':', '\\', '"', '\'']));
     let path = path.ok_or_else(|| {
         let source =
@@ -194,7 +270,7 @@ fn overlay(dir: &Path) -> Result<std::collections::BTreeMap<String, String>, Tro
         Trouble::Io { action: "stage in", path: dir.to_owned(), source }
     })?;
     let options = format!(
-        "lowerdir={path}/{LOWER},upperdir={path}/{UPPER},workdir={path}/{WORK},\
+        "lowerdir={path}/{lower},upperdir={path}/{upper},workdir={path}/{work},\
          userxattr,redirect_dir=nofollow,metacopy=off,index=off,xino=off"
     );
     let pairs = [("type", "overlay"), ("device", "overlay"), ("o", options.as_str())];
@@ -202,7 +278,9 @@ fn overlay(dir: &Path) -> Result<std::collections::BTreeMap<String, String>, Tro
 }
 
 fn make_dir(path: &Path) -> Result<(), Trouble> {
-    let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(path);
+    let open = fs::Permissions::from_mode(0o755);
+    // Said outright, so that the caller's umask makes no difference.
+    let made = fs::create_dir_all(path).and_then(|()| fs::set_permissions(path, open));
     made.map_err(failed("make", path))
 }
 
