@@ -32,6 +32,11 @@ const PROGRAMS: &[Program] = &[
     Program { name: "podman", package: "podman", why: "another engine for the tests" },
     Program { name: "runc", package: "runc", why: "the runtime of both" },
     Program { name: "busybox", package: "busybox-static", why: "what the tests make an image of" },
+    Program {
+        name: "docker-registry",
+        package: "docker-registry",
+        why: "images that have to be fetched",
+    },
     Program { name: "ps", package: "procps", why: "processes seen from inside a sandbox" },
 ];
 

@@ -31,6 +31,11 @@ impl Backend {
         }
     }
 
+    /// Whether an engine carries it out.
+    pub const fn is_container(self) -> bool {
+        matches!(self, Self::Docker | Self::Podman)
+    }
+
     /// Whether the program is kept apart from the host at all.
     pub const fn confines(self) -> bool {
         !matches!(self, Self::Local)

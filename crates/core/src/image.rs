@@ -34,6 +34,33 @@ impl ImageRef {
     }
 }
 
+/// A reference in its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts<'a> {
+    /// Where it comes from, where the name says so.
+    pub registry: Option<&'a str>,
+    /// With the registry, without tag and digest.
+    pub name: &'a str,
+    /// The digest, else the tag, else `latest`: exactly one image, never all that a name has.
+    pub version: &'a str,
+}
+
+impl ImageRef {
+    pub fn parts(&self) -> Parts<'_> {
+        let (rest, digest) = match self.0.split_once('@') {
+            Some((rest, digest)) => (rest, Some(digest)),
+            None => (self.0.as_str(), None),
+        };
+        let (name, tag) = name_and_tag(rest);
+        let first = name.split_once('/').map(|(first, _)| first);
+        Parts {
+            registry: first.filter(|first| looks_like_registry(first)),
+            name,
+            version: digest.or(tag).unwrap_or("latest"),
+        }
+    }
+}
+
 impl FromStr for ImageRef {
     type Err = NotAnImage;
 
@@ -67,24 +94,31 @@ fn follows_grammar(text: &str) -> bool {
         Some((rest, digest)) => (rest, Some(digest)),
         None => (text, None),
     };
-    // A colon after the last slash begins a tag; one before it is a registry's port.
-    let last = rest.rfind('/').map_or(0, |at| at + 1);
-    let (name, tag) = match rest[last..].find(':') {
-        Some(at) => (&rest[..last + at], Some(&rest[last + at + 1..])),
-        None => (rest, None),
-    };
+    let (name, tag) = name_and_tag(rest);
     name.len() <= NAME_MAX
         && is_name(name)
         && tag.is_none_or(is_tag)
         && digest.is_none_or(is_digest)
 }
 
+/// A colon after the last slash begins a tag; one before it is a registry's port.
+fn name_and_tag(rest: &str) -> (&str, Option<&str>) {
+    let last = rest.rfind('/').map_or(0, |at| at + 1);
+    match rest[last..].find(':') {
+        Some(at) => (&rest[..last + at], Some(&rest[last + at + 1..])),
+        None => (rest, None),
+    }
+}
+
+fn looks_like_registry(first: &str) -> bool {
+    first.contains(['.', ':']) || first == "localhost"
+}
+
 fn is_name(name: &str) -> bool {
     let mut parts = name.split('/').peekable();
     let first = name.split('/').next().unwrap_or_default();
     let has_more = name.contains('/');
-    let looks_like_registry = first.contains(['.', ':']) || first == "localhost";
-    if has_more && looks_like_registry {
+    if has_more && looks_like_registry(first) {
         if !is_registry(first) {
             return false;
         }
@@ -139,6 +173,28 @@ fn is_digest(digest: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_name_exactly_one_image() {
+        let parts = |text: &str| {
+            let image: ImageRef = text.parse().unwrap();
+            let Parts { registry, name, version } = image.parts();
+            (registry.map(str::to_owned), name.to_owned(), version.to_owned())
+        };
+        let none = None::<String>;
+        assert_eq!(parts("debian"), (none.clone(), "debian".into(), "latest".into()));
+        assert_eq!(parts("team/app:1"), (none, "team/app".into(), "1".into()));
+        let local = Some("localhost:5000".to_owned());
+        assert_eq!(
+            parts("localhost:5000/app"),
+            (local.clone(), "localhost:5000/app".into(), "latest".into())
+        );
+        let digest = format!("sha256:{}", "a".repeat(64));
+        assert_eq!(
+            parts(&format!("localhost:5000/app:1@{digest}")),
+            (local, "localhost:5000/app".into(), digest)
+        );
+    }
 
     #[test]
     fn references_people_use() {

@@ -23,7 +23,7 @@ use crate::policy::Policy;
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
 use crate::repository::Repository;
-use crate::spec::{Limits, Mode, Network, Origin, SandboxSpec, Seccomp, Staging, Terminal};
+use crate::spec::{Fetch, Limits, Mode, Network, Origin, SandboxSpec, Seccomp, Staging, Terminal};
 pub use profile::Profile;
 
 /// Where the workspace stands inside every sandbox.
@@ -92,6 +92,7 @@ pub enum Root {
     Image {
         image: ImageRef,
         readonly: bool,
+        fetch: Fetch,
     },
 }
 
@@ -169,7 +170,9 @@ fn root(spec: &SandboxSpec, caps: &Caps) -> Root {
     let readonly = spec.readonly_root;
     match &spec.image {
         _ if !caps.backend.confines() => Root::Bare,
-        Some(image) if !image.is_host() => Root::Image { image: image.clone(), readonly },
+        Some(image) if !image.is_host() => {
+            Root::Image { image: image.clone(), readonly, fetch: spec.fetch }
+        }
         _ => Root::Host { readonly },
     }
 }

@@ -27,6 +27,7 @@ pub struct SandboxSpec {
     pub backend: BackendChoice,
     pub fallback: Fallback,
     pub image: Option<ImageRef>,
+    pub fetch: Fetch,
     pub mode: Mode,
     pub network: Network,
     pub allow_hosts: Vec<String>,
@@ -100,6 +101,23 @@ pub enum Network {
     None,
 }
 
+/// When an image is fetched from its registry. Ordered: the stricter is the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pull {
+    /// Before every run, so that a tag means what it means today.
+    Always,
+    /// Where the engine has none of that name.
+    Missing,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Fetch {
+    pub pull: Pull,
+    pub timeout: Span,
+}
+
 /// A guarantee that may be given up by name, where policy permits. Shown in the receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -170,4 +188,5 @@ macro_rules! named {
 
 named!(Mode { Stage = "stage", Direct = "direct", Readonly = "readonly" });
 named!(Network { None = "none", Allow = "allow", Bridge = "bridge", Host = "host" });
+named!(Pull { Never = "never", Missing = "missing", Always = "always" });
 named!(Relax { Limits = "limits", Landlock = "landlock" });

@@ -2,7 +2,8 @@
 //!
 //! - [`Surroundings`]: what says where the socket is; `address` reads it as the engine's own client would.
 //! - [`Engine`]: one that answered. Every question has a bound; none waits for ever.
-//! - `ask`: who is it that listens there; `http`: how one speaks; `frames`: two streams on one connection.
+//! - `ask`: who is it that listens there; `http`: how one speaks; `frames`: two streams on one connection;
+//!   `pull`: an image is fetched, with the `login` that the user has.
 //!
 //! Deliberately absent: an async runtime, and addresses that are not a socket of this host.
 
@@ -11,6 +12,8 @@ pub(crate) mod ask;
 mod error;
 mod frames;
 pub(crate) mod http;
+mod login;
+mod pull;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -27,6 +30,7 @@ use ask::{Reached, Version};
 pub(crate) use error::EngineError;
 pub(crate) use frames::Frames;
 use http::{Body, Pending, Request, Response, Upgraded};
+pub use pull::Progress;
 
 /// What the environment and the account say about engines. The library reads neither, so the caller brings it.
 #[derive(Debug, Clone)]

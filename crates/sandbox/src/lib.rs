@@ -5,6 +5,7 @@
 //! - [`backend`]: what carries a plan out.
 //! - [`engine`]: Docker's or Podman's, asked over its socket.
 //! - [`first`]: the first process of a container.
+//! - [`image`]: brings the image of a run in.
 //! - [`launcher`]: makes native sandboxes for processes that have threads, and keeps some ready.
 //! - [`changes`]: what runs changed.
 //! - [`runs`]: the run store, one directory a run.
@@ -24,6 +25,7 @@ pub mod engine;
 pub mod events;
 pub mod first;
 pub mod host;
+pub mod image;
 pub mod launcher;
 pub mod prune;
 pub mod reconcile;

@@ -14,7 +14,7 @@ use cofferdam_core::paths::{Arg, ExactPath, overlap};
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::policy::{Ceiling, Exception, Forbidden, MountPolicy, Policy};
 use cofferdam_core::refusal::{Refusal, Rule};
-use cofferdam_core::spec::{Limits, Origin, SandboxSpec, Terminal};
+use cofferdam_core::spec::{Fetch, Limits, Origin, SandboxSpec, Terminal};
 
 use crate::host::{look_up, repository, toolchains};
 
@@ -114,6 +114,7 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
             stop_grace: sandbox.stop_grace,
             output: sandbox.output_limit,
         },
+        fetch: Fetch { pull: sandbox.pull, timeout: sandbox.pull_timeout },
         readonly_root: sandbox.readonly_root,
         tmpfs: sandbox.tmpfs.clone(),
         blocked: sandbox.blocked.clone(),

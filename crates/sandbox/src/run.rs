@@ -71,6 +71,11 @@ pub fn prepare(
 }
 
 impl Prepared {
+    /// Where an engine is to run it.
+    pub(crate) fn engine(&self) -> Option<&Engine> {
+        self.engine.as_ref().filter(|_| self.plan.backend.is_container())
+    }
+
     /// The plan as it may be shown: without the values of secrets, wherever they stand.
     pub fn shown(&self) -> Plan {
         Plan { command: redactor(&self.plan).args(&self.plan.command), ..self.plan.clone() }

@@ -1,6 +1,7 @@
 //! `cofferdam run`: one command in a sandbox.
 
 mod args;
+mod fetch;
 mod summary;
 
 use std::io::{self, Write};
@@ -48,6 +49,9 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
     if args.dry_run {
         json::print(out, &prepared.shown())?;
         return Ok(Exit::Fine);
+    }
+    if let Err(refusal) = fetch::fetch(args, context, &prepared) {
+        return turn_down(args, context, &attempted, Some(&request.spec), refusal.into());
     }
     let report = report(args, context)?;
     warn(&prepared);

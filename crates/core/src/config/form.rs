@@ -16,7 +16,7 @@ use crate::changes::Class;
 use crate::changes::glob::Globs;
 use crate::env::EnvName;
 use crate::quantity::{ByteSize, Span};
-use crate::spec::{Mode, Network, Relax};
+use crate::spec::{Mode, Network, Pull, Relax};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -29,6 +29,7 @@ pub(super) enum Form {
     Backend,
     Mode,
     Network,
+    Pull,
     Image,
     Seccomp,
     Runtime,
@@ -90,6 +91,7 @@ impl Form {
             }
             Self::Mode => Value::Mode(word(text, Mode::NAMES, Mode::parse)?),
             Self::Network => Value::Network(word(text, Network::NAMES, Network::parse)?),
+            Self::Pull => Value::Pull(word(text, Pull::NAMES, Pull::parse)?),
             Self::Image => Value::Image(Some(read(text)?)),
             Self::Seccomp => Value::Seccomp(seccomp(text)?),
             Self::Runtime => Value::Runtime(Some(simple_name(text)?)),

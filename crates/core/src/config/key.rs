@@ -7,7 +7,7 @@ use super::strict::Way;
 use super::value::Value;
 use crate::backend::BackendChoice;
 use crate::quantity::{ByteSize, Cpus, Span};
-use crate::spec::{Mode, Network, Relax, Seccomp};
+use crate::spec::{Mode, Network, Pull, Relax, Seccomp};
 
 /// Who may set a key in a file. Variables and flags exist only for keys that have a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -79,6 +79,14 @@ table! {
         Form::Image, Free, Value::Image(None),
         "Image for the container backends. `null` is the project's own image if it is built, else \
          `host`: the host's own system tree, read-only.";
+    SandboxPull "sandbox.pull", Some("--pull"), Files,
+        Form::Pull, Ordered, Value::Pull(Pull::Never),
+        "When an image is fetched from its registry. `never` runs only what the engine has, `missing` fetches \
+         what it has not, `always` asks anew before every run.";
+    SandboxPullTimeout "sandbox.pull_timeout", None, Files,
+        Form::Span { min: Span::secs(1), max: Span::secs(86_400) }, Smaller,
+        Value::Span(Span::secs(600)),
+        "Time that fetching an image may take.";
     SandboxMode "sandbox.mode", Some("--mode"), Files,
         Form::Mode, Ordered, Value::Mode(Mode::Stage),
         "What the program may do to the workspace. `stage` keeps its writes apart until they are \

@@ -4,7 +4,7 @@ use super::form::{Form, Texts};
 use super::key::{Key, Scope};
 use crate::backend::BackendChoice;
 use crate::changes::Class;
-use crate::spec::{Mode, Network, Relax};
+use crate::spec::{Mode, Network, Pull, Relax};
 
 const OPENING: &str = "\
 # Configuration reference
@@ -71,6 +71,7 @@ impl Form {
             Self::Backend => one_of(&BackendChoice::NAMES),
             Self::Mode => one_of(Mode::NAMES),
             Self::Network => one_of(Network::NAMES),
+            Self::Pull => one_of(Pull::NAMES),
             Self::Image => "an image reference, or `host`".to_owned(),
             Self::Seccomp => "`default`, or a path".to_owned(),
             Self::Runtime => "a name".to_owned(),

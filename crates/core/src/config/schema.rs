@@ -7,7 +7,7 @@ use super::key::{Key, Scope};
 use super::structured::{EXCEPTION_FIELDS, MOUNT_FIELDS, ROLE_FIELDS};
 use crate::backend::BackendChoice;
 use crate::changes::Class;
-use crate::spec::{Mode, Network, Relax};
+use crate::spec::{Mode, Network, Pull, Relax};
 
 pub fn schema() -> Json {
     let mut root = json!({
@@ -78,6 +78,7 @@ impl Form {
             Self::Backend => json!({ "enum": BackendChoice::NAMES }),
             Self::Mode => json!({ "enum": Mode::NAMES }),
             Self::Network => json!({ "enum": Network::NAMES }),
+            Self::Pull => json!({ "enum": Pull::NAMES }),
             Self::Image => json!({ "type": ["string", "null"], "minLength": 1 }),
             Self::Runtime => {
                 json!({ "type": ["string", "null"], "pattern": "^[a-z0-9][a-z0-9._-]*$" })

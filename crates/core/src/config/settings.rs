@@ -14,7 +14,7 @@ use crate::mount::MountRequest;
 use crate::paths::ExactPath;
 use crate::policy::Exception;
 use crate::quantity::{ByteSize, Cpus, Span};
-use crate::spec::{Mode, Network, Relax, Seccomp};
+use crate::spec::{Mode, Network, Pull, Relax, Seccomp};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -29,6 +29,8 @@ pub struct SandboxSettings {
     pub backend: BackendChoice,
     pub fallback_to_direct: bool,
     pub image: Option<ImageRef>,
+    pub pull: Pull,
+    pub pull_timeout: Span,
     pub mode: Mode,
     pub network: Network,
     pub allow_hosts: Vec<String>,
@@ -109,6 +111,8 @@ impl Settings {
                 backend: take!(resolved, SandboxBackend, Backend),
                 fallback_to_direct: take!(resolved, SandboxFallbackToDirect, Switch),
                 image: take!(resolved, SandboxImage, Image),
+                pull: take!(resolved, SandboxPull, Pull),
+                pull_timeout: take!(resolved, SandboxPullTimeout, Span),
                 mode: take!(resolved, SandboxMode, Mode),
                 network: take!(resolved, SandboxNetwork, Network),
                 allow_hosts: take!(resolved, SandboxAllowHosts, Texts),

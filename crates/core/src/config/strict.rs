@@ -38,6 +38,7 @@ impl Way {
             Self::Ordered => either(match (standing, asked) {
                 (Value::Mode(standing), Value::Mode(asked)) => asked >= standing,
                 (Value::Network(standing), Value::Network(asked)) => asked >= standing,
+                (Value::Pull(standing), Value::Pull(asked)) => asked >= standing,
                 _ => false,
             }),
             Self::TrueIsStricter => either(*asked == Value::Switch(true)),

@@ -17,7 +17,7 @@ use crate::mount::{Access, MountRequest};
 use crate::paths::ExactPath;
 use crate::policy::Exception;
 use crate::quantity::{ByteSize, Cpus, Span};
-use crate::spec::{Mode, Network, Relax, Seccomp};
+use crate::spec::{Mode, Network, Pull, Relax, Seccomp};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
@@ -30,6 +30,7 @@ pub enum Value {
     Backend(BackendChoice),
     Mode(Mode),
     Network(Network),
+    Pull(Pull),
     Image(Option<ImageRef>),
     Seccomp(Seccomp),
     Runtime(Option<String>),
@@ -60,6 +61,7 @@ impl Value {
             Self::Backend(choice) => json!(choice),
             Self::Mode(mode) => json!(mode),
             Self::Network(network) => json!(network),
+            Self::Pull(pull) => json!(pull),
             Self::Image(image) => json!(image),
             Self::Seccomp(Seccomp::Default) => json!("default"),
             Self::Seccomp(Seccomp::File(path)) => json!(path),

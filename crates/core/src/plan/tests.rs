@@ -13,7 +13,7 @@ use crate::policy::forbidden::Places;
 use crate::policy::{Ceiling, Forbidden, MountPolicy};
 use crate::quantity::{Cpus, Span};
 use crate::repository::RepositoryOf;
-use crate::spec::Relax;
+use crate::spec::{Fetch, Pull, Relax};
 
 fn host_path(asked: &str, real: &str) -> HostPath {
     HostPath {
@@ -49,6 +49,7 @@ fn spec() -> SandboxSpec {
             stop_grace: Span::secs(10),
             output: ByteSize::mib(64),
         },
+        fetch: Fetch { pull: Pull::Never, timeout: Span::secs(600) },
         readonly_root: true,
         tmpfs: BTreeMap::from([("/tmp".into(), ByteSize::mib(512))]),
         mounts: vec![],

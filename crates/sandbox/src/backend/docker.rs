@@ -13,6 +13,8 @@ mod clean;
 mod compare;
 mod create;
 mod effective;
+mod memory;
+mod mountinfo;
 mod outcome;
 mod request;
 mod root;
@@ -30,6 +32,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use cofferdam_core::image::ImageRef;
 use cofferdam_core::mount::HostPath;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::{Plan, Profile, Root};
@@ -52,6 +55,7 @@ pub(crate) use chore::trial;
 pub(crate) use clean::{Cleared, clear, end_processes, marked, sweep};
 use create::CreateRequest;
 use effective::Process;
+use memory::Counter;
 use request::{Ground, Stdin, Unfit};
 pub(crate) use scratch::remove as remove_scratch;
 use watch::{Lost, Running, watch};
@@ -155,7 +159,7 @@ fn carry_out(
     let ready = workspace::ready(plan, &place, engine)?;
     let shown = match plan.root {
         Root::Host { .. } => {
-            root::shown(stage.dir, user, stage.program, plan.network, &ready.placeholders)?
+            root::shown(stage.dir, user, stage.program, plan, engine.flavor, &ready.placeholders)?
         }
         _ => Vec::new(),
     };
@@ -165,7 +169,7 @@ fn carry_out(
             run: stage.run.to_owned(),
             labels,
             user,
-            image: image.clone(),
+            image: image.id.clone(),
             workspace: ready.workspace,
             repository: ready.repository,
             covers: ready.covers,
@@ -181,7 +185,7 @@ fn carry_out(
     go_on(stage)?;
     let id = create(engine, &request, stage.run)?;
     let inspect = format!("/containers/{id}/json");
-    let found: Value = engine.get(&inspect, Patience::Short)?;
+    let found = look(engine, &inspect)?;
     let differences = compare::differences(&request, &found, engine.flavor);
     if !differences.is_empty() {
         return Err(Trouble::Different(differences));
@@ -197,27 +201,36 @@ fn carry_out(
     let left = outside::withdraw(stage.dir, stage.mounts);
     // What would not go is tried again at the end, and told then.
     drop(left);
-    let process = first_process(engine, &inspect, plan, user, &ready.hidden)?;
+    let pid = pid(engine, &inspect)?;
+    let killed = Counter::of(pid);
+    let process = match effective::process(pid, plan, user, &ready.hidden) {
+        Process::Otherwise(what) => return Err(Trouble::Violation(what)),
+        process => process,
+    };
     let mut effective = effective::settings(engine, &found);
+    if !image.digests.is_empty() {
+        effective.insert("image_digests".to_owned(), json!(image.digests));
+    }
     if !ready.unprotected.is_empty() {
         let names: Vec<_> = ready.unprotected.iter().map(|p| p.display().to_string()).collect();
         effective.insert("blocked_unprotected".to_owned(), json!(names));
     }
     observer.standing(Standing {
         container_id: Some(id.clone()),
-        image_digest: Some(image),
+        image_digest: Some(image.id),
         effective,
         receipt: effective::receipt(plan, &found, &process, &ready.hidden),
     });
-    let running = Running { engine, id: &id, attached, end, started, terminal: plan.terminal };
+    let running =
+        Running { engine, id: &id, attached, end, started, terminal: plan.terminal, killed };
     let streams = if request.open_stdin {
         stage.streams
     } else {
         super::Streams { stdin: None, ..stage.streams }
     };
-    let cause = watch(running, passage(streams), patience(plan), stage.signals, observer)?;
-    let found: Value = engine.get(&inspect, Patience::Short)?;
-    Ok(outcome::outcome(plan, at(&found, &["State"]), cause))
+    let watched = watch(running, passage(streams), patience(plan), stage.signals, observer)?;
+    let found = look(engine, &inspect)?;
+    Ok(outcome::outcome(plan, at(&found, &["State"]), &watched))
 }
 
 /// Whether somebody has told us to stop. From the start on, signals are the container's.
@@ -298,10 +311,19 @@ fn filter(plan: &Plan) -> Result<Option<String>, Trouble> {
     Ok(Some(value.to_string()))
 }
 
-fn image(plan: &Plan, engine: &Engine) -> Result<String, Trouble> {
+fn image(plan: &Plan, engine: &Engine) -> Result<root::Image, Trouble> {
     let Root::Image { image, .. } = &plan.root else { return root::image(engine) };
     let missing = || Trouble::NoImage { name: image.to_string(), said: "removed meanwhile".into() };
-    root::id_of(engine, image.as_str())?.ok_or_else(missing)
+    root::named(engine, image.as_str())?.ok_or_else(missing)
+}
+
+/// Whether an engine has an image of that name.
+pub(crate) fn has_image(engine: &Engine, image: &ImageRef) -> Result<bool, EngineError> {
+    match engine.get::<Value>(&format!("/images/{image}/json"), Patience::Short) {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_missing() => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn stdin_kind(stage: &Stage<'_>) -> Stdin {
@@ -347,19 +369,22 @@ fn still_the_same(plan: &Plan) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn first_process(
-    engine: &Engine,
-    inspect: &str,
-    plan: &Plan,
-    user: User,
-    hidden: &[PathBuf],
-) -> Result<Process, Trouble> {
-    let found: Value = engine.get(inspect, Patience::Short)?;
-    let pid = at(&found, &["State", "Pid"]).as_u64().unwrap_or(0);
-    match effective::process(pid, plan, user, hidden) {
-        Process::Otherwise(what) => Err(Trouble::Violation(what)),
-        process => Ok(process),
+/// The first process's number on the engine's host; 0 where it has ended.
+fn pid(engine: &Engine, inspect: &str) -> Result<u64, Trouble> {
+    let found = look(engine, inspect)?;
+    Ok(at(&found, &["State", "Pid"]).as_u64().unwrap_or(0))
+}
+
+/// What the engine says about a container. Podman fails to say it of one that ends at that very moment.
+fn look(engine: &Engine, inspect: &str) -> Result<Value, EngineError> {
+    const TRIES: u32 = 5;
+    for _ in 1..TRIES {
+        match engine.get(inspect, Patience::Short) {
+            Err(error) if error.is_failure() => std::thread::sleep(Duration::from_millis(20)),
+            answer => return answer,
+        }
     }
+    engine.get(inspect, Patience::Short)
 }
 
 /// Everything goes, whatever happened. An engine that was lost is given time to come back.

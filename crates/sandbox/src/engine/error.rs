@@ -32,10 +32,14 @@ impl EngineError {
             Ok(said) => said.message,
             Err(_) => String::from_utf8_lossy(&response.body).into_owned(),
         };
-        // Other people's text, and a paragraph of it is enough.
+        Self::in_words(call, response.status, &message)
+    }
+
+    /// Other people's text, and a paragraph of it is enough.
+    pub(crate) fn in_words(call: String, status: u16, message: &str) -> Self {
         let message: String = message.chars().take(500).collect();
         let message = Inert::line(message.trim()).to_string();
-        Self::Refused { call, status: response.status, message }
+        Self::Refused { call, status, message }
     }
 
     pub(crate) fn trouble(call: String, trouble: Trouble) -> Self {
@@ -58,6 +62,11 @@ impl EngineError {
     /// It is being done already, or was done.
     pub(crate) fn is_conflict(&self) -> bool {
         matches!(self, Self::Refused { status: 409, .. })
+    }
+
+    /// It failed at something that it could do.
+    pub(crate) fn is_failure(&self) -> bool {
+        matches!(self, Self::Refused { status: 500..=599, .. })
     }
 
     /// The engine answered, whatever it said.

@@ -2,10 +2,14 @@
 //! ([`exchange`]), one that is answered when something happens ([`Pending`]), and a connection that becomes a
 //! plain stream ([`upgrade`]). One connection a question; no redirects, no compression, no TLS.
 
+mod lines;
+
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
+
+use lines::{LINE_MOST, Lines};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Response {
@@ -37,6 +41,8 @@ impl From<io::Error> for Trouble {
 pub(crate) struct Request<'a> {
     pub(crate) method: &'static str,
     pub(crate) target: &'a str,
+    /// One more line of the head, with its end.
+    pub(crate) header: &'a str,
     pub(crate) body: Body<'a>,
 }
 
@@ -49,15 +55,15 @@ pub(crate) enum Body<'a> {
 
 impl<'a> Request<'a> {
     pub(crate) fn get(target: &'a str) -> Self {
-        Self { method: "GET", target, body: Body::None }
+        Self { method: "GET", target, header: "", body: Body::None }
     }
 
     pub(crate) fn post(target: &'a str, body: Body<'a>) -> Self {
-        Self { method: "POST", target, body }
+        Self { method: "POST", target, header: "", body }
     }
 
     pub(crate) fn delete(target: &'a str) -> Self {
-        Self { method: "DELETE", target, body: Body::None }
+        Self { method: "DELETE", target, header: "", body: Body::None }
     }
 
     fn send(&self, stream: &mut UnixStream, deadline: Instant, way: &str) -> Result<(), Trouble> {
@@ -67,8 +73,9 @@ impl<'a> Request<'a> {
             Body::Tar(bytes) => ("Content-Type: application/x-tar\r\n", bytes),
         };
         let (method, target, length) = (self.method, self.target, body.len());
+        let header = self.header;
         let head = format!(
-            "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{way}{kind}Content-Length: {length}\r\n\r\n"
+            "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{way}{header}{kind}Content-Length: {length}\r\n\r\n"
         );
         stream.set_write_timeout(Some(left(deadline)?))?;
         stream.write_all(head.as_bytes())?;
@@ -97,6 +104,46 @@ pub(crate) fn exchange(
         }
         if seen.len() > most {
             return Err(Trouble::TooLong);
+        }
+    }
+}
+
+/// Asks, and hands the lines of the answer on as they come. A failure is answered like any other question.
+pub(crate) fn lines(
+    mut stream: UnixStream,
+    request: &Request<'_>,
+    deadline: Instant,
+    line: &mut dyn FnMut(&[u8]),
+) -> Result<Result<(), Response>, Trouble> {
+    request.send(&mut stream, deadline, "Connection: close\r\n")?;
+    let (mut seen, mut body) = (Vec::new(), None::<Lines>);
+    loop {
+        let got = read_more(&mut stream, &mut seen, deadline)?;
+        if body.is_none() {
+            if !begins_well(&seen) || seen.len() > LINE_MOST {
+                return Err(garbled(&seen));
+            }
+            match head(&seen) {
+                Some(head) if head.status == 200 => {
+                    body = Some(Lines::new(&head));
+                    seen.drain(..head.end);
+                }
+                Some(_) => {
+                    let answer = complete(&seen).or_else(|| at_end(&seen).filter(|_| got == 0));
+                    if let Some(response) = answer {
+                        return Ok(Err(response));
+                    }
+                }
+                None => {}
+            }
+        }
+        if let Some(body) = &mut body
+            && (body.take(&mut seen, line)? || (got == 0 && body.may_just_end()))
+        {
+            return Ok(Ok(()));
+        }
+        if got == 0 {
+            return Err(garbled(&seen));
         }
     }
 }

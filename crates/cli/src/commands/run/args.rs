@@ -29,6 +29,9 @@ pub(crate) struct RunArgs {
     /// Container image, or `host` for the host's own system tree.
     #[arg(long)]
     pub(super) image: Option<String>,
+    /// When to fetch the image: never, missing, always.
+    #[arg(long, value_name = "WHEN")]
+    pub(super) pull: Option<String>,
     /// The project directory [default: the current directory].
     #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKSPACE")]
     pub(super) workspace: Option<PathBuf>,
@@ -108,6 +111,7 @@ pub(super) fn flags(args: &RunArgs) -> Result<Entries, Refusal> {
     let single = [
         (Key::SandboxBackend, &args.sandbox),
         (Key::SandboxImage, &args.image),
+        (Key::SandboxPull, &args.pull),
         (Key::SandboxMode, &args.mode),
         (Key::SandboxNetwork, &args.network),
         (Key::SandboxMemoryLimit, &args.memory),

@@ -148,7 +148,7 @@ fn flags_replace_defaults_and_project_values_both_ways() {
 
 #[test]
 fn flags_stay_within_the_host_file() {
-    let host = "sandbox:\n  memory_limit: 4g\n  backend: docker\n  network: none\n  env: {A: 1}\n  \
+    let host = "sandbox:\n  memory_limit: 4g\n  backend: docker\n  network: none\n  pull: never\n  env: {A: 1}\n  \
                 env_passthrough: [TOKEN]\n  idle_timeout: 1m\n  runtime: crun\n";
     for (key, within) in [
         (Key::SandboxMemoryLimit, "4g"),
@@ -167,6 +167,7 @@ fn flags_stay_within_the_host_file() {
         (Key::SandboxMemoryLimit, "5g"),
         (Key::SandboxBackend, "local"),
         (Key::SandboxNetwork, "bridge"),
+        (Key::SandboxPull, "missing"),
         (Key::SandboxEnv, "A=2"),
         (Key::SandboxEnvPassthrough, "OTHER"),
         (Key::SandboxIdleTimeout, "off"),

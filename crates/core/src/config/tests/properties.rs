@@ -25,7 +25,8 @@ fn samples(key: Key) -> &'static [&'static str] {
             &["1", "400", "90000"]
         }
         Key::ChangesBudgetShare => &["1", "50", "100"],
-        Key::SandboxTimeout => &["1s", "10m", "24h"],
+        Key::SandboxPull => &["never", "missing", "always"],
+        Key::SandboxPullTimeout | Key::SandboxTimeout => &["1s", "10m", "24h"],
         Key::SandboxIdleTimeout => &["1s", "10m", "off"],
         Key::SandboxStopGrace => &["0", "10s", "10m"],
         Key::SandboxTmpfs => &["{}", "{/tmp: 1m}", "{/tmp: 1g}", "{/a: 1m, /tmp: 64m}"],
@@ -66,6 +67,9 @@ fn allows_more(key: Key, a: &Value, b: &Value) -> bool {
         Value::Network(network) => {
             ["none", "allow", "bridge", "host"].iter().position(|n| *n == network.name()).unwrap()
                 as u64
+        }
+        Value::Pull(pull) => {
+            ["never", "missing", "always"].iter().position(|n| *n == pull.name()).unwrap() as u64
         }
         Value::Backend(choice) => (choice.name() == "local").into(),
         Value::Switch(on) => (*on == (key == Key::SandboxFallbackToDirect)).into(),

@@ -7,7 +7,7 @@ use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::{Caps, Guarantee};
 use cofferdam_core::image::ImageRef;
 use cofferdam_core::quantity::ByteSize;
-use cofferdam_core::spec::{Network, SandboxSpec};
+use cofferdam_core::spec::{Network, Pull, SandboxSpec};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -53,9 +53,8 @@ pub(crate) fn caps(backend: Backend, engine: &mut Engine, spec: &SandboxSpec) ->
     engine.processors = Some(info.processors);
     let mut found = Found { image: true, bridge: false };
     if let Some(image) = wanted(spec) {
-        match engine.get::<Value>(&format!("/images/{image}/json"), Patience::Short) {
-            Ok(_) => {}
-            Err(error) if error.is_missing() => found.image = false,
+        match super::has_image(engine, image) {
+            Ok(there) => found.image = there,
             Err(error) => return told(&error),
         }
     }
@@ -91,10 +90,12 @@ pub(super) fn judge(
         let reason = "it runs rootless, where files would belong to ids that are not yours";
         return unusable(reason.to_owned(), "use the native backend, or an engine of root's");
     }
-    if let Some(image) = wanted(spec).filter(|_| !found.image) {
+    let is_had = found.image || spec.fetch.pull != Pull::Never;
+    if let Some(image) = wanted(spec).filter(|_| !is_had) {
         let program = if flavor == Flavor::Podman { "podman" } else { "docker" };
-        let remedy =
-            format!("{program} pull {image}, or leave the image out to use the host's own");
+        let remedy = format!(
+            "{program} pull {image}, or --pull missing, or leave the image out to use the host's own"
+        );
         return unusable(format!("it has no image {image}"), &remedy);
     }
     let mut caps = Caps::confining(backend);

@@ -36,7 +36,7 @@ pub(super) fn done(engine: &Engine, chore: &Chore<'_>) -> Result<i64, Trouble> {
         }
     }
     let request = json!({
-        "Image": root::image(engine)?,
+        "Image": root::image(engine)?.id,
         "Entrypoint": ["/bin/sh"],
         "Cmd": ["-c", chore.script],
         "User": chore.user,

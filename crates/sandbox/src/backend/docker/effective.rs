@@ -1,16 +1,16 @@
 //! What stands, as the engine and the kernel say: the settings for the record, and the receipt.
 
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::caps::Guarantee;
-use cofferdam_core::plan::Plan;
+use cofferdam_core::plan::{Plan, Root};
 use cofferdam_core::receipt::{Held, Holding};
-use cofferdam_core::spec::{Mode, Network};
+use cofferdam_core::spec::{Mode, Network, Seccomp as Filter};
 use cofferdam_native::outside::User;
 use serde_json::{Map, Value, json};
 
+use super::mountinfo;
 use crate::engine::{Engine, at};
 
 /// The settings of a container as they were read back.
@@ -59,38 +59,14 @@ pub(super) fn process(pid: u64, plan: &Plan, user: User, hidden: &[PathBuf]) -> 
         Ok(status) if pid != 0 => judge(&status, plan, user),
         _ => return Process::Unseen,
     };
-    // What hides something is a mount, and an engine may have left out what was mounted below another.
     match (seen, fs::read(proc.join("mountinfo"))) {
-        (Process::AsPlanned(said), Ok(mounts)) => match shown(&mounts, plan, hidden) {
-            None => Process::AsPlanned(said),
-            Some(path) => Process::Otherwise(format!("{} is not hidden", path.display())),
-        },
+        // One that has ended has no mounts.
+        (Process::AsPlanned(said), Ok(mounts)) if !mounts.is_empty() => {
+            mountinfo::difference(&mounts, plan, hidden)
+                .map_or(Process::AsPlanned(said), Process::Otherwise)
+        }
         (seen, _) => seen,
     }
-}
-
-/// The first of `hidden` over which nothing is mounted, by a mountinfo: see proc_pid_mountinfo(5).
-fn shown<'a>(mountinfo: &[u8], plan: &Plan, hidden: &'a [PathBuf]) -> Option<&'a PathBuf> {
-    let points: Vec<&[u8]> = mountinfo
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
-        .collect();
-    hidden.iter().find(|path| {
-        let target = escaped(plan.workspace.target.join(path).as_os_str().as_bytes());
-        !points.contains(&target.as_slice())
-    })
-}
-
-/// A path as the kernel writes it there.
-fn escaped(path: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(path.len());
-    for byte in path {
-        match byte {
-            b' ' | b'\t' | b'\n' | b'\\' => out.extend(format!("\\{byte:03o}").into_bytes()),
-            byte => out.push(*byte),
-        }
-    }
-    out
 }
 
 fn judge(status: &str, plan: &Plan, user: User) -> Process {
@@ -121,6 +97,14 @@ fn judge(status: &str, plan: &Plan, user: User) -> Process {
     let said =
         ["CapEff", "CapBnd", "NoNewPrivs", "Seccomp"].map(|name| format!("{name} {}", field(name)));
     Process::AsPlanned(format!("uid {}, gid {}, {}", user.uid, user.gid, said.join(", ")))
+}
+
+fn filter(plan: &Plan) -> &'static str {
+    match (&plan.root, &plan.seccomp) {
+        (Root::Host { .. }, Some(Filter::Default)) => "the engine's system call filter, and ours",
+        (_, Some(Filter::File(_))) => "the system call filter that was named",
+        _ => "the engine's system call filter",
+    }
 }
 
 /// The receipt: each guarantee, what gives it, and what was seen of it.
@@ -155,7 +139,7 @@ pub(super) fn receipt(
         (PidsLimit, "the engine's control group", seen(&["HostConfig", "PidsLimit"])),
         (ReadonlyRoot, "a read-only root", seen(&["HostConfig", "ReadonlyRootfs"])),
         (Tmpfs, "memory file systems of a size", seen(&["HostConfig", "Tmpfs"])),
-        (Seccomp, "the engine's system call filter", None),
+        (Seccomp, filter(plan), None),
         (Environment, "only listed variables, and the image's", None),
         (Timeout, "our clock", Some(plan.limits.timeout.to_string())),
         (OutputLimit, "head and tail are kept", Some(plan.limits.output.to_string())),
@@ -185,16 +169,6 @@ mod tests {
     const STATUS: &str = "Name:\tx\nUid:\t7\t7\t7\t7\nGid:\t8\t8\t8\t8\nNSpid:\t4242\t1\n\
         CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\n\
         CapAmb:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n";
-
-    #[test]
-    fn what_is_not_covered_is_noticed() {
-        let plan = crate::backend::docker::tests::plan();
-        let info = b"36 35 98:0 / /workspace rw - x y z\n37 35 98:0 / /workspace/.env ro - x y z\n\
-                     38 35 98:0 / /workspace/a\\040b ro - x y z\n";
-        let hidden = [PathBuf::from(".env"), PathBuf::from("a b"), PathBuf::from("keys/id")];
-        assert_eq!(shown(info, &plan, &hidden[..2]), None);
-        assert_eq!(shown(info, &plan, &hidden), Some(&hidden[2]));
-    }
 
     #[test]
     fn a_process_is_as_planned_or_it_is_said_what_is_not() {

@@ -5,11 +5,16 @@ use cofferdam_core::plan::Plan;
 use cofferdam_native::supervise::{Cause, Status};
 use serde_json::{Value, json};
 
+use super::watch::Watched;
 use crate::backend::local;
 use crate::engine::at;
 
+/// As a shell tells it.
+const KILLED: i32 = 137;
+
 /// `state` is what an engine has under `State`.
-pub(super) fn outcome(plan: &Plan, state: &Value, cause: Cause) -> Outcome {
+pub(super) fn outcome(plan: &Plan, state: &Value, watched: &Watched) -> Outcome {
+    let Watched { cause, ran_out } = *watched;
     let failed = |message: String| Outcome::ended(OutcomeClass::SandboxFailure, None, message);
     let said = at(state, &["Error"]).as_str().unwrap_or_default();
     if !said.is_empty() {
@@ -24,7 +29,9 @@ pub(super) fn outcome(plan: &Plan, state: &Value, cause: Cause) -> Outcome {
         return failed("the engine does not say how it ended".to_owned());
     };
     let own = local::outcome(plan, status(code), canceled(cause, code));
-    if at(state, &["OOMKilled"]) == &json!(true) && cause == Cause::Own {
+    // A command that goes on after one of its own was killed ended as it ended.
+    let is_oom = at(state, &["OOMKilled"]) == &json!(true) || (ran_out && code == KILLED);
+    if is_oom && cause == Cause::Own {
         let message = Some(format!("more memory was used than {}", plan.limits.memory));
         return Outcome { class: OutcomeClass::Oom, message, ..own };
     }

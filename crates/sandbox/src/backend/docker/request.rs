@@ -74,6 +74,9 @@ pub(super) enum Unfit {
 /// Bytes of a home where the plan does not say, as in a native sandbox.
 const HOME_SIZE: u64 = 64 << 20;
 
+/// Bytes of what Podman would leave without a limit.
+const OWN_SIZE: u64 = 1 << 20;
+
 pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unfit> {
     // Field by field: whoever adds one to the plan has to say here what becomes of it.
     let Plan {
@@ -203,6 +206,12 @@ fn tmpfs(plan: &Plan, ground: &Ground) -> Result<BTreeMap<String, String>, Unfit
     }
     let size = plan.tmpfs.get(&ExactPath::from(HOME)).map_or(HOME_SIZE, |size| size.0);
     all.insert(HOME.to_owned(), options(size, private));
+    if ground.flavor == Flavor::Podman {
+        // Where a root is read-only, it lays memory without a limit over these, unless something is there.
+        for target in ["/run", "/var/tmp"] {
+            all.entry(target.to_owned()).or_insert_with(|| options(OWN_SIZE, "0755"));
+        }
+    }
     Ok(all)
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use cofferdam_core::plan::Plan;
 use cofferdam_core::spec::Network;
 use cofferdam_native::first::SKELETON;
 use cofferdam_native::outside::{Tree, User, etc_files, etc_shown, git_files, system_trees};
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use super::Trouble;
 use super::tar::Tar;
-use crate::engine::{Engine, Patience, at};
+use crate::engine::{Engine, Flavor, Patience, at};
 
 /// Name of the image, before a hash of what is in it. Not a tag: Podman loses that of an import.
 const NAME: &str = "cofferdam-host";
@@ -24,51 +25,59 @@ pub(super) const FIRST: &str = "/run/cofferdam/first";
 /// A larger file is bound instead of copied.
 const COPIED: u64 = 256 << 10;
 
-/// The id of the image, which is made where it is missing.
-pub(super) fn image(engine: &Engine) -> Result<String, Trouble> {
-    let tar = skeleton(&system_trees()?)?;
+/// An image that an engine has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Image {
+    pub(super) id: String,
+    /// By which registries know it, where it came from one.
+    pub(super) digests: Vec<String>,
+}
+
+/// The image, which is made where it is missing.
+pub(super) fn image(engine: &Engine) -> Result<Image, Trouble> {
+    let tar = skeleton(&system_trees()?, engine.flavor)?;
     let name = format!("{NAME}-{}", &blake3::hash(&tar).to_hex()[..16]);
-    if let Some(id) = id_of(engine, &name)? {
-        return Ok(id);
+    if let Some(image) = named(engine, &name)? {
+        return Ok(image);
     }
     let label = crate::engine::encoded("LABEL cofferdam.image=host");
     let target = format!("/images/create?fromSrc=-&repo={name}&tag=latest&changes={label}");
     let said = engine.send_tar(&target, &tar)?;
-    id_of(engine, &name)?.ok_or_else(|| Trouble::NoImage {
+    named(engine, &name)?.ok_or_else(|| Trouble::NoImage {
         name,
         said: String::from_utf8_lossy(&said.body).trim().to_owned(),
     })
 }
 
 /// What a name stands for, now.
-pub(super) fn id_of(engine: &Engine, name: &str) -> Result<Option<String>, Trouble> {
+pub(super) fn named(engine: &Engine, name: &str) -> Result<Option<Image>, Trouble> {
     match engine.get::<Value>(&format!("/images/{name}/json"), Patience::Short) {
-        Ok(image) => Ok(at(&image, &["Id"]).as_str().map(str::to_owned)),
+        Ok(found) => {
+            let digests = at(&found, &["RepoDigests"]).as_array().into_iter().flatten();
+            let digests = digests.filter_map(|one| one.as_str().map(str::to_owned)).collect();
+            let id = at(&found, &["Id"]).as_str().map(str::to_owned);
+            Ok(id.map(|id| Image { id, digests }))
+        }
         Err(error) if error.is_missing() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Directories to mount on, and links as the host has them. The same host gives the same bytes.
-fn skeleton(trees: &[Tree]) -> Result<Vec<u8>, Trouble> {
+/// Directories to mount on, and links as the host has them. The same host gives the same bytes. None for the
+/// workspace: Podman gives a volume to whoever owns its place in the image, and without one to the program's user.
+fn skeleton(trees: &[Tree], flavor: Flavor) -> Result<Vec<u8>, Trouble> {
     let mut tar = Tar::default();
-    for dir in [
-        "dev",
-        "etc",
-        "home",
-        "home/sandbox",
-        "proc",
-        "run",
-        "run/cofferdam",
-        "sys",
-        "tmp",
-        "var",
-        "workspace",
-    ] {
+    for dir in
+        ["dev", "etc", "home", "home/sandbox", "proc", "run", "run/cofferdam", "sys", "tmp", "var"]
+    {
         // Runtimes give a memory file system the mode of what it covers.
         tar.directory(dir, if matches!(dir, "tmp" | "home/sandbox") { 0o1777 } else { 0o755 });
     }
-    tar.link("var/tmp", "/tmp");
+    match flavor {
+        Flavor::Docker => tar.link("var/tmp", "/tmp"),
+        // It mounts memory there, which through a link would lie over `/tmp`.
+        Flavor::Podman => tar.directory("var/tmp", 0o1777),
+    }
     for tree in trees {
         match tree {
             Tree::Directory { path } => tar.directory(&top(path)?, 0o755),
@@ -96,7 +105,8 @@ pub(super) fn shown(
     dir: &Path,
     user: User,
     program: &Path,
-    network: Network,
+    plan: &Plan,
+    flavor: Flavor,
     placeholders: &[PathBuf],
 ) -> Result<Vec<(PathBuf, PathBuf)>, Trouble> {
     let mut binds = vec![(program.to_owned(), FIRST.into())];
@@ -113,7 +123,10 @@ pub(super) fn shown(
         // An engine lays files of its own over these, which tell of the host's network. Without one, nobody
         // needs them; with one, they are how names are found.
         let is_told = matches!(name, "hosts" | "hostname" | "resolv.conf");
-        if is_told && matches!(network, Network::None | Network::Allow) {
+        let is_alone = matches!(plan.network, Network::None | Network::Allow);
+        // Podman makes lists of people of its own, where the image has none.
+        let is_replaced = flavor == Flavor::Podman && matches!(name, "passwd" | "group");
+        if (is_told && is_alone) || is_replaced {
             binds.push((etc.join(name), Path::new("/etc").join(name)));
         }
     }
@@ -193,16 +206,19 @@ mod tests {
             Tree::Directory { path: "/usr".into() },
             Tree::Link { path: "/bin".into(), target: "usr/bin".into() },
         ];
-        let one = skeleton(&trees).unwrap();
-        assert_eq!(one, skeleton(&trees).unwrap());
-        assert_ne!(one, skeleton(&trees[..1]).unwrap());
+        let of = |trees: &[Tree]| skeleton(trees, Flavor::Docker).unwrap();
+        let one = of(&trees);
+        assert_eq!(one, of(&trees));
+        assert_ne!(one, of(&trees[..1]));
         assert_eq!(one.len() % 512, 0);
     }
 
     #[test]
     fn a_made_up_etc_is_complete_and_public() {
+        let mut plan = crate::backend::docker::tests::plan();
         let dir = tempfile::tempdir().unwrap();
-        let binds = shown(dir.path(), USER, Path::new("/bin/sh"), Network::None, &[]).unwrap();
+        let binds =
+            shown(dir.path(), USER, Path::new("/bin/sh"), &plan, Flavor::Docker, &[]).unwrap();
         let passwd = fs::read_to_string(dir.path().join("etc/passwd")).unwrap();
         assert!(passwd.contains("sandbox:x:1001:1002:"));
         assert!(!dir.path().join("etc/shadow").exists());
@@ -215,7 +231,9 @@ mod tests {
         };
         assert!(!tells(&binds));
         let other = tempfile::tempdir().unwrap();
-        let binds = shown(other.path(), USER, Path::new("/bin/sh"), Network::Bridge, &[]).unwrap();
+        plan.network = Network::Bridge;
+        let binds =
+            shown(other.path(), USER, Path::new("/bin/sh"), &plan, Flavor::Docker, &[]).unwrap();
         assert!(tells(&binds) && other.path().join("etc/resolv.conf").exists());
     }
 }

@@ -12,7 +12,7 @@ use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::policy::{Forbidden, MountPolicy, Policy};
 use cofferdam_core::quantity::{ByteSize, Cpus, Span};
 use cofferdam_core::repository::{Repository, RepositoryOf};
-use cofferdam_core::spec::{Limits, Mode, Network, SandboxSpec, Terminal};
+use cofferdam_core::spec::{Fetch, Limits, Mode, Network, Pull, SandboxSpec, Terminal};
 use cofferdam_native::supervise::Cause;
 use serde_json::{Value, json};
 
@@ -21,8 +21,11 @@ use super::compare::differences;
 use super::create::CreateRequest;
 use super::outcome::outcome;
 use super::request::{Workspace, request};
+use super::watch::Watched;
 use super::*;
 use crate::engine::Flavor;
+
+const FETCH: Fetch = Fetch { pull: Pull::Never, timeout: Span::secs(600) };
 
 fn host_path(path: &str) -> HostPath {
     HostPath {
@@ -55,6 +58,7 @@ fn spec() -> SandboxSpec {
             stop_grace: Span::secs(10),
             output: ByteSize::mib(64),
         },
+        fetch: FETCH,
         readonly_root: true,
         tmpfs: BTreeMap::from([("/tmp".into(), ByteSize::mib(512))]),
         mounts: vec![],
@@ -136,7 +140,10 @@ fn each_item_changes_the_request() {
         ),
         (
             "image",
-            |p| p.root = Root::Image { image: "debian".parse().unwrap(), readonly: true },
+            |p| {
+                p.root =
+                    Root::Image { image: "debian".parse().unwrap(), readonly: true, fetch: FETCH }
+            },
             "/HostConfig/Init",
             json!(true),
         ),
@@ -328,7 +335,8 @@ fn a_secret_is_not_told_in_a_difference() {
 #[test]
 fn ends_are_told_from_what_the_engine_says() {
     let plan = plan();
-    let of = |state: Value, cause| outcome(&plan, &state, cause);
+    let watched = |state: &Value, watched: Watched| outcome(&plan, state, &watched);
+    let of = |state: Value, cause| watched(&state, Watched { cause, ran_out: false });
     let ended =
         |code: i32| json!({ "Running": false, "ExitCode": code, "OOMKilled": false, "Error": "" });
     assert_eq!(of(ended(7), Cause::Own).process_exit_code(), 7);
@@ -340,6 +348,10 @@ fn ends_are_told_from_what_the_engine_says() {
     let mut oom = ended(137);
     oom["OOMKilled"] = json!(true);
     assert_eq!(of(oom, Cause::Own).class, OutcomeClass::Oom);
+    // Seen by us where the engine does not say so, and only if that is how it ended.
+    let seen = Watched { cause: Cause::Own, ran_out: true };
+    assert_eq!(watched(&ended(137), seen).class, OutcomeClass::Oom);
+    assert_eq!(watched(&ended(1), seen).class, OutcomeClass::Exited);
     for odd in [
         json!({}),
         json!({ "Running": true, "ExitCode": 0 }),

@@ -19,6 +19,7 @@ use cofferdam_native::signals::{Signals, stop_self};
 use cofferdam_native::supervise::{Cause, Notice, Passage, Patience as Limits, StreamName};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::memory::Counter;
 use crate::backend::Observer;
 use crate::engine::http::{Pending, Upgraded};
 use crate::engine::{Engine, EngineError, Frames};
@@ -34,6 +35,15 @@ pub(super) struct Running<'a> {
     pub(super) end: Pending,
     pub(super) started: Instant,
     pub(super) terminal: Terminal,
+    pub(super) killed: Option<Counter>,
+}
+
+/// How it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Watched {
+    pub(super) cause: Cause,
+    /// Whether the kernel is seen to have killed something for want of memory.
+    pub(super) ran_out: bool,
 }
 
 /// The engine, or the connection to it, is gone: what became of the command is not known.
@@ -76,8 +86,8 @@ pub(super) fn watch(
     limits: Limits,
     signals: &Signals,
     observer: &mut dyn Observer,
-) -> Result<Cause, Lost> {
-    let Running { engine, id, attached, end, started, terminal } = running;
+) -> Result<Watched, Lost> {
+    let Running { engine, id, attached, end, started, terminal, killed } = running;
     let io = |error: io::Error| Lost(format!("the container's streams: {error}"));
     attached.stream.set_nonblocking(true).map_err(io)?;
     let console = match terminal {
@@ -105,6 +115,8 @@ pub(super) fn watch(
         interrupts: Vec::new(),
         has_ended: false,
         calls: Vec::new(),
+        killed,
+        ran_out: false,
     };
     if watch.stdin.is_none() && watch.console.is_none() {
         watch.end_input();
@@ -113,7 +125,7 @@ pub(super) fn watch(
     watch.take(&attached.early)?;
     watch.until_end()?;
     watch.drain()?;
-    Ok(watch.cause)
+    Ok(Watched { cause: watch.cause, ran_out: watch.ran_out })
 }
 
 struct Watch<'a> {
@@ -144,6 +156,8 @@ struct Watch<'a> {
     /// Signals and sizes that the engine has yet to say something about. It may say so only after the container's last
     /// output was taken, so that nobody may wait for it.
     calls: Vec<Call>,
+    killed: Option<Counter>,
+    ran_out: bool,
 }
 
 struct Call {
@@ -280,7 +294,10 @@ impl Watch<'_> {
         let Some(stream) = &mut self.stream else { return Ok(()) };
         let mut buffer = vec![0; 64 * 1024];
         match stream.read(&mut buffer) {
-            Ok(0) => self.stream = None,
+            Ok(0) => {
+                self.stream = None;
+                self.count_kills();
+            }
             Ok(got) => {
                 self.last_output = Instant::now();
                 self.take(&buffer[..got])?;
@@ -294,6 +311,12 @@ impl Watch<'_> {
             Err(_) => self.stream = None,
         }
         Ok(())
+    }
+
+    /// The last moment at which its control group is sure to be there.
+    fn count_kills(&mut self) {
+        let kills = self.killed.as_ref().and_then(Counter::kills);
+        self.ran_out |= kills.is_some_and(|kills| kills > 0);
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Lost> {
