@@ -16,7 +16,7 @@ use crate::args::{Args, Usage};
 use crate::cargo::{cargo, succeed};
 use crate::provide::{self, Install};
 use engine::Engines;
-use nextest::Pass;
+use nextest::{Length, Pass};
 use steps::{Counts, Steps};
 
 const HELP: &str = "\
@@ -28,6 +28,7 @@ that fails without being a test counts as one failure.
 
 Options:
   --filter EXPR   only the tests of this nextest filterset; no documentation tests
+  --long          repeat hundreds of times what only fails now and then
   --no-install    fail where a program is missing
   --help          this text
 
@@ -52,7 +53,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         });
         if let Some(engines) = &engines {
             for (name, pass) in PASSES {
-                steps.run(name, || nextest::run(pass, options.filter.as_deref(), engines));
+                steps.run(name, || {
+                    nextest::run(pass, options.filter.as_deref(), options.length, engines)
+                });
             }
         }
         drop(engines);
@@ -80,16 +83,18 @@ fn check(result: Result<()>) -> Result<Counts> {
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     filter: Option<String>,
+    length: Length,
     install: Install,
 }
 
 impl Options {
     /// `None` where help was asked for.
     fn parse(mut args: Args) -> Result<Option<Self>, Usage> {
-        let mut options = Self { filter: None, install: Install::Missing };
+        let mut options = Self { filter: None, length: Length::Short, install: Install::Missing };
         while let Some(word) = args.next() {
             match word.as_str() {
                 "--filter" => options.filter = Some(args.value("--filter")?),
+                "--long" => options.length = Length::Long,
                 "--no-install" => options.install = Install::Nothing,
                 "--help" | "-h" => return Ok(None),
                 other => return Err(Usage::unknown(other, "test")),
@@ -110,9 +115,11 @@ mod tests {
             parse(&["--no-install", "--filter=test(a) & test(=b)"]).unwrap(),
             Some(Options {
                 filter: Some("test(a) & test(=b)".to_owned()),
+                length: Length::Short,
                 install: Install::Nothing
             })
         );
+        assert_eq!(parse(&["--long"]).unwrap().unwrap().length, Length::Long);
         assert_eq!(parse(&["--help"]).unwrap(), None);
         assert!(parse(&["--filter"]).is_err());
         assert!(parse(&["apply"]).is_err());

@@ -19,10 +19,11 @@ fn killed_at_random_moments() {
         let image = images.lines().next().unwrap();
         engine.client(&["create", "--name", &foreign, image, "true"]);
         engine.client(&["volume", "create", &foreign]);
-        for step in 0..20_u64 {
+        let kills = kills();
+        for step in 0..kills {
             let mut child = engine.spawn(env, &[], "sleep 100");
             // From before anything exists to well after the command runs.
-            std::thread::sleep(Duration::from_millis(step * 25));
+            std::thread::sleep(Duration::from_micros(step * 500_000 / kills));
             child.kill().unwrap();
             child.wait().unwrap();
         }
@@ -40,6 +41,12 @@ fn killed_at_random_moments() {
         engine.client(&["rm", &foreign]);
         engine.client(&["volume", "rm", &foreign]);
     });
+}
+
+/// How often: more in the long form of the tests.
+fn kills() -> u64 {
+    let asked = std::env::var("TEST_KILLS").ok();
+    asked.map_or(20, |text| text.parse().expect("TEST_KILLS is a number"))
 }
 
 #[test]

@@ -6,8 +6,10 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixListener;
+use std::time::Duration;
 
 use cofferdam_testkit::docker::{Which, as_root_and_as_user};
+use cofferdam_testkit::wait_until;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
@@ -229,5 +231,33 @@ fn what_is_not_a_name_is_refused_before_the_engine_is_asked() {
         }
         env.host_config("sandbox: { seccomp: /nonexistent.json }");
         engine.run(env, &[], "true").assert_exit(125).assert_stderr_has("system call filter");
+    });
+}
+
+/// Who may ask the engine, or reads its disk, learns the names of secrets and no value.
+#[test]
+#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
+fn secrets_are_told_to_the_program_alone() {
+    as_root_and_as_user(BINARY, Which::Docker, |engine, env| {
+        env.host_config("policy: { env: [\"*\"] }\nsandbox: { env: { PLAIN: shown } }");
+        let mut command = engine.cofferdam(env);
+        command.env("API_TOKEN", "hunter2 with\nlines=");
+        command.args(["run", "--quiet", "--sandbox", "docker", "--mode", "direct"]);
+        command.args(["--pass-env", "API_TOKEN", "--", "sh", "-c"]);
+        command
+            .arg("printf '%s' \"$API_TOKEN\"; touch ready; while [ -e ready ]; do sleep 0.1; done");
+        command.stdout(std::process::Stdio::piped());
+        let child = command.spawn().unwrap();
+        let ready = env.workspace().join("ready");
+        assert!(wait_until(Duration::from_secs(30), || ready.exists()));
+        let run = env.runs().pop().unwrap();
+        let told = engine.client(&["inspect", &format!("cofferdam-{run}")]);
+        assert!(told.contains("PLAIN=shown") && !told.contains("hunter2"), "{told}");
+        assert!(env.grep_state("hunter2").is_empty());
+        fs::remove_file(ready).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(output.stdout, b"hunter2 with\nlines=", "the program has it");
+        assert!(!env.run_dir("last").join("variables").exists());
     });
 }

@@ -5,10 +5,11 @@
 //! what its children leave. The engine confined it already; on top of the engine's system call filter it puts the
 //! native sandbox's own, which lets through less.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -42,9 +43,29 @@ const HEARD: [i32; 12] = [
 pub const SKELETON: &str = "/etc/skel";
 pub(crate) const FURNISHED: [&str; 2] = [".config/git/config", ".config/git/ignore"];
 
-/// Runs `argv` to its end. To be called by a process that does nothing else. A filter that cannot be put on
+/// Where a file stands with variables that nobody is told of: each `NAME=VALUE`, ended by a NUL.
+pub const VARIABLES: &str = "/run/cofferdam/variables";
+
+/// What a container's first process has to do.
+#[derive(Debug)]
+pub struct Task<'a> {
+    pub argv: &'a [OsString],
+    /// Put on top of the engine's.
+    pub filter: Option<&'static Program>,
+    pub variables: Variables,
+}
+
+/// Whether there are variables besides the ones that the engine was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variables {
+    AsTold,
+    AndThoseOfTheFile,
+}
+
+/// Runs a command to its end. To be called by a process that does nothing else. A filter that cannot be put on
 /// ends it before the command is started.
-pub fn run(argv: &[OsString], filter: Option<&Program>) -> Result<Status, StartError> {
+pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
+    let Task { argv, filter, variables } = *task;
     let name = || argv.first().map(|p| p.display().to_string()).unwrap_or_default();
     let Some((program, args)) = argv.split_first() else {
         return Err(StartError::NotFound { program: name() });
@@ -64,6 +85,10 @@ pub fn run(argv: &[OsString], filter: Option<&Program>) -> Result<Status, StartE
     let signals = sys::signalfd(&HEARD)?;
     let mut command = Command::new(program);
     command.args(args);
+    if variables == Variables::AndThoseOfTheFile {
+        let text = fs::read(VARIABLES).map_err(|e| SysError::on("read", VARIABLES, e))?;
+        command.envs(listed(&text));
+    }
     // Keys that mean a signal are for the command alone: we would pass them on a second time.
     if isatty(stdin()) {
         sys::lead_the_terminal(&mut command);
@@ -97,6 +122,15 @@ pub fn run(argv: &[OsString], filter: Option<&Program>) -> Result<Status, StartE
             }
         }
     }
+}
+
+fn listed(text: &[u8]) -> Vec<(OsString, OsString)> {
+    let pair = |entry: &[u8]| {
+        let equals = entry.iter().position(|byte| *byte == b'=')?;
+        let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+        Some((text(&entry[..equals]), text(&entry[equals + 1..])))
+    };
+    text.split(|byte| *byte == 0).filter_map(pair).collect()
 }
 
 /// A memory file system is empty when an engine has mounted it.
@@ -137,6 +171,14 @@ fn take_dead(command: Pid) -> Result<Option<Status>, SysError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variables_are_read_whatever_is_in_them() {
+        let found = listed(b"A=1\0B=x=y\nz\0\0C=\0");
+        let found: Vec<_> = found.iter().map(|(n, v)| (n.to_str(), v.to_str())).collect();
+        let wanted = [("A", "1"), ("B", "x=y\nz"), ("C", "")];
+        assert_eq!(found, wanted.map(|(n, v)| (Some(n), Some(v))));
+    }
 
     #[test]
     fn a_home_is_furnished_or_it_is_said_why_not() {

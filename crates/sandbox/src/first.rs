@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use cofferdam_core::outcome::exit_code;
-use cofferdam_native::first;
+pub use cofferdam_native::first::Variables;
+use cofferdam_native::first::{self, Task};
 use cofferdam_native::process::StartError;
 use cofferdam_native::seccomp::{Writes, program};
 use cofferdam_native::supervise::Status;
@@ -32,13 +33,13 @@ impl Filter {
 }
 
 /// Runs a command to its end: its exit code as a shell tells it, or why it could not be started.
-pub fn run(argv: &[OsString], filter: Filter) -> Result<u8, (u8, String)> {
+pub fn run(argv: &[OsString], filter: Filter, variables: Variables) -> Result<u8, (u8, String)> {
     let filter = match filter {
         Filter::Staged => Some(program(Writes::Staged)),
         Filter::OnHost => Some(program(Writes::OnHost)),
         Filter::None => None,
     };
-    match first::run(argv, filter) {
+    match first::run(&Task { argv, filter, variables }) {
         Ok(Status::Exited(code)) => Ok(u8::try_from(code & 0xff).unwrap_or_default()),
         Ok(Status::Signaled(signal)) => {
             Ok(exit_code::SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or_default()))

@@ -20,7 +20,7 @@ use crate::release;
 use private::PrivateEngine;
 
 const DEFAULT_SOCKET: &str = "unix:///var/run/docker.sock";
-const IMAGE: &str = "cofferdam-bench";
+pub(super) const IMAGE: &str = "cofferdam-bench";
 
 pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
     let cofferdam = release::binary()?;
@@ -40,7 +40,7 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
 }
 
 /// An engine that answers, with an image of ours and a container that waits.
-struct Engine {
+pub(super) struct Engine {
     host: String,
     container: String,
     /// Stopped after everything of ours is removed: fields are dropped in order.
@@ -48,7 +48,7 @@ struct Engine {
 }
 
 impl Engine {
-    fn find(place: &Place) -> Result<Self> {
+    pub(super) fn find(place: &Place) -> Result<Self> {
         let answers = |host: &str| {
             is_there("docker") && works(docker(host).args(["version", "--format", "x"]))
         };
@@ -66,7 +66,11 @@ impl Engine {
         Ok(engine)
     }
 
-    fn docker(&self) -> Command {
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(super) fn docker(&self) -> Command {
         docker(&self.host)
     }
 

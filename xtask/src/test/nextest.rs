@@ -12,16 +12,35 @@ use super::engine::Engines;
 use super::steps::{Counts, Skipped};
 use crate::cargo::{cargo, output_of, root, shown};
 
-/// The profile in `.config/nextest.toml`, and where it puts its file: nextest keeps its own things at the
-/// workspace's root, wherever cargo builds to.
-const PROFILE: &str = "ci";
-const JUNIT: &str = "target/nextest/ci/junit.xml";
+/// Where a profile puts its file: nextest keeps its own things at the workspace's root, wherever cargo builds to.
+fn junit_of(length: Length) -> String {
+    format!("target/nextest/{}/junit.xml", length.profile())
+}
 
-const SCOPE: [&str; 4] = ["--workspace", "--all-features", "--profile", PROFILE];
+/// How often tests repeat what only fails now and then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Length {
+    Short,
+    Long,
+}
+
+impl Length {
+    /// In `.config/nextest.toml`.
+    fn profile(self) -> &'static str {
+        match self {
+            Self::Short => "ci",
+            Self::Long => "long",
+        }
+    }
+}
 
 /// Claims about sandboxes that every backend has to keep. What only native ones have is in a module of that name.
-const CLAIMS: &str = "package(cofferdam-cli) & binary(/^(native|changes)_/) \
+/// How changes are shown and applied is the same whoever made them.
+const CLAIMS: &str = "package(cofferdam-cli) & binary(/^(native_|changes_(capture|from|git|sealing))/) \
                       - binary(native_pool) - test(/(^|::)native_only::/)";
+
+/// How often a run is killed in the long form, as root and as an ordinary user each.
+const LONG_KILLS: &str = "250";
 
 /// Which tests are run, and about which backend the claims among them are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,10 +59,15 @@ impl Pass {
     }
 }
 
-pub(crate) fn run(pass: Pass, asked: Option<&str>, engines: &Engines) -> Result<Counts> {
+pub(crate) fn run(
+    pass: Pass,
+    asked: Option<&str>,
+    length: Length,
+    engines: &Engines,
+) -> Result<Counts> {
     let filter = pass.filter(asked);
     let filter = filter.as_deref();
-    let junit = root().join(JUNIT);
+    let junit = root().join(junit_of(length));
     // An old one would speak for a run that did not come this far.
     match fs::remove_file(&junit) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -51,7 +75,10 @@ pub(crate) fn run(pass: Pass, asked: Option<&str>, engines: &Engines) -> Result<
         }
         _ => {}
     }
-    let mut command = nextest("run", filter);
+    let mut command = nextest("run", filter, length);
+    if length == Length::Long {
+        command.env("TEST_KILLS", LONG_KILLS);
+    }
     command.env("TEST_DOCKER_SOCKET", engines.docker());
     command.env("TEST_PODMAN_SOCKET", engines.podman());
     if let Pass::ClaimsOn(backend) = pass {
@@ -68,11 +95,12 @@ pub(crate) fn run(pass: Pass, asked: Option<&str>, engines: &Engines) -> Result<
     if !status.success() && failed == 0 {
         bail!("{}: {status}, though no test failed", shown(&command));
     }
-    Ok(Counts { passed, failed, skipped: skipped(filter)? })
+    Ok(Counts { passed, failed, skipped: skipped(filter, length)? })
 }
 
-fn nextest(verb: &'static str, filter: Option<&str>) -> Command {
-    let mut command = cargo(["nextest", verb].into_iter().chain(SCOPE));
+fn nextest(verb: &'static str, filter: Option<&str>, length: Length) -> Command {
+    let scope = ["--workspace", "--all-features", "--profile", length.profile()];
+    let mut command = cargo(["nextest", verb].into_iter().chain(scope));
     if let Some(filter) = filter {
         command.args(["-E", filter]);
     }
@@ -91,8 +119,8 @@ fn count(junit: &str) -> Option<(usize, usize)> {
     Some((attribute("tests")?.checked_sub(failed)?, failed))
 }
 
-fn skipped(filter: Option<&str>) -> Result<Vec<Skipped>> {
-    let mut command = nextest("list", filter);
+fn skipped(filter: Option<&str>, length: Length) -> Result<Vec<Skipped>> {
+    let mut command = nextest("list", filter, length);
     command.args(["--run-ignored", "ignored-only", "--message-format", "json"]);
     let list: Value = serde_json::from_slice(&output_of(&mut command)?)
         .context("the list of cargo nextest is not JSON")?;

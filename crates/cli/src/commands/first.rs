@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use cofferdam_sandbox::first::{self, Filter};
+use cofferdam_sandbox::first::{self, Filter, Variables};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -14,6 +14,9 @@ pub(crate) struct FirstArgs {
     /// The system call filter that is put on top of the engine's
     #[arg(long, value_parser = filter)]
     filter: Filter,
+    /// Take variables from the file that was laid there
+    #[arg(long)]
+    variables: bool,
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
@@ -24,7 +27,11 @@ fn filter(word: &str) -> Result<Filter, String> {
 }
 
 pub(crate) fn run(args: &FirstArgs) -> Result<Exit, Failure> {
-    match first::run(&args.command, args.filter) {
+    let variables = match args.variables {
+        true => Variables::AndThoseOfTheFile,
+        false => Variables::AsTold,
+    };
+    match first::run(&args.command, args.filter, variables) {
         Ok(code) => Ok(Exit::Command(code)),
         Err((code, why)) => Err(Failure::new(Exit::Command(code), anyhow::anyhow!(why))),
     }

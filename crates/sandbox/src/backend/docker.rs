@@ -199,8 +199,9 @@ fn carry_out(
     engine.tell(&format!("/containers/{id}/start"), Patience::Long)?;
     // The container has its mounts; ours have served.
     let left = outside::withdraw(stage.dir, stage.mounts);
-    // What would not go is tried again at the end, and told then.
+    // What would not go is tried again at the end, and told then. The same for what is secret.
     drop(left);
+    fs::remove_file(stage.dir.join(root::SECRETS)).ok();
     let pid = pid(engine, &inspect)?;
     let killed = Counter::of(pid);
     let process = match effective::process(pid, plan, user, &ready.hidden) {

@@ -24,6 +24,9 @@ pub(super) fn differences(asked: &CreateRequest, found: &Value, flavor: Flavor) 
     let cmd: Vec<&String> = asked.entrypoint.iter().chain(&asked.cmd).collect();
     seen.same("command", &joined(config("Entrypoint"), config("Cmd")), &json!(cmd));
     seen.same("Tty", config("Tty"), &json!(asked.tty));
+    if let Some(disabled) = asked.network_disabled {
+        seen.same("NetworkDisabled", config("NetworkDisabled"), &json!(disabled));
+    }
     for (name, value) in &asked.labels {
         seen.same(&format!("label {name}"), at(config("Labels"), &[name]), &json!(value));
     }

@@ -23,6 +23,10 @@ pub(super) struct CreateRequest {
     pub(super) attach_stdin: bool,
     pub(super) attach_stdout: bool,
     pub(super) attach_stderr: bool,
+    /// Without any network, not even one of the engine's making: then the runtime makes a namespace with a
+    /// loopback and nothing else, and no program of the engine's is started for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) network_disabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) healthcheck: Option<Healthcheck>,
     pub(super) host_config: HostConfig,

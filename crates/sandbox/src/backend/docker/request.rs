@@ -117,10 +117,12 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
     // The host's own tree has no place for an engine's first process: then it is ours.
     let is_host = matches!(root, Root::Host { .. });
     if is_host {
-        args.splice(
-            ..0,
-            [FIRST, WORD, "--filter", own_filter(plan).word(), "--"].map(str::to_owned),
-        );
+        let mut first = vec![FIRST, WORD, "--filter", own_filter(plan).word()];
+        if has_secrets(plan) {
+            first.push("--variables");
+        }
+        first.push("--");
+        args.splice(..0, first.into_iter().map(str::to_owned));
     }
     let cmd = args.split_off(1.min(args.len()));
     let readonly_rootfs = match root {
@@ -131,7 +133,10 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
     security_opt.extend(ground.filter.as_ref().map(|filter| format!("seccomp={filter}")));
     let memory = held(Guarantee::MemoryLimit).then_some(limits.memory.0);
     let nano = u64::from(limits.cpus.millis).min(ground.processors * 1000) * 1_000_000;
-    let planned = env.iter().map(|(name, value)| format!("{name}={}", value.reveal()));
+    // Whoever may ask the engine can read these. What is secret goes past it, where the first process is ours.
+    let told = env.iter().filter(|(_, value)| !is_host || value.secret().is_none());
+    let planned = told.map(|(name, value)| format!("{name}={}", value.reveal()));
+    let is_alone = matches!(network, Network::None | Network::Allow);
     let is_open = ground.stdin == Stdin::Open;
     Ok(CreateRequest {
         image: ground.image.clone(),
@@ -148,6 +153,8 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
         attach_stdin: is_open,
         attach_stdout: true,
         attach_stderr: true,
+        // Podman has no such word, and no need of it.
+        network_disabled: (is_alone && ground.flavor == Flavor::Docker).then_some(true),
         healthcheck: (!is_host).then(|| Healthcheck { test: vec!["NONE".to_owned()] }),
         host_config: HostConfig {
             readonly_rootfs,
@@ -177,6 +184,11 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
             runtime: runtime.clone(),
         },
     })
+}
+
+/// Whether there are variables whose values are nobody's business.
+pub(super) fn has_secrets(plan: &Plan) -> bool {
+    plan.env.values().any(|value| value.secret().is_some())
 }
 
 /// Of a filter that somebody named, nothing is taken away.

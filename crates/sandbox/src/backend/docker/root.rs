@@ -2,24 +2,30 @@
 //! laid read-only. So an engine needs no registry, and the user's toolchain is there.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, fchown, symlink};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::plan::Plan;
 use cofferdam_core::spec::Network;
-use cofferdam_native::first::SKELETON;
-use cofferdam_native::outside::{Tree, User, etc_files, etc_shown, git_files, system_trees};
+use cofferdam_native::first::{SKELETON, VARIABLES};
+use cofferdam_native::outside::{
+    Tree, User, can_show, etc_files, etc_shown, git_files, system_trees,
+};
 use serde_json::Value;
 
 use super::Trouble;
+use super::request::has_secrets;
 use super::tar::Tar;
 use crate::engine::{Engine, Flavor, Patience, at};
+use crate::state::private_file;
 
 /// Name of the image, before a hash of what is in it. Not a tag: Podman loses that of an import.
 const NAME: &str = "cofferdam-host";
 /// The made-up `/etc`, in the run's directory.
 pub(super) const ETC: &str = "etc";
+/// Variables for the program alone, in the run's directory until the container has them.
+pub(super) const SECRETS: &str = "variables";
 /// Where this program is seen by the container of which it is the first process.
 pub(super) const FIRST: &str = "/run/cofferdam/first";
 /// A larger file is bound instead of copied.
@@ -130,6 +136,9 @@ pub(super) fn shown(
             binds.push((etc.join(name), Path::new("/etc").join(name)));
         }
     }
+    if has_secrets(plan) {
+        binds.push((secrets(&dir.join(SECRETS), user, plan)?, VARIABLES.into()));
+    }
     for (name, text) in git_files(placeholders) {
         let path = dir.join(SKELETON.trim_start_matches('/')).join(name);
         path.parent().map_or(Ok(()), make_dir)?;
@@ -141,6 +150,22 @@ pub(super) fn shown(
         show(&path, &etc.join(below), &mut binds)?;
     }
     Ok(binds)
+}
+
+/// A file that only the program's user can read. It goes as soon as the container has it.
+fn secrets(path: &Path, user: User, plan: &Plan) -> Result<PathBuf, Trouble> {
+    let mut text = Vec::new();
+    for (name, value) in plan.env.iter().filter(|(_, value)| value.secret().is_some()) {
+        text.extend_from_slice(format!("{name}={}\0", value.reveal()).as_bytes());
+    }
+    let fail = |source| Trouble::Io { action: "write", path: path.to_owned(), source };
+    let mut options = private_file();
+    let mut file = options.write(true).create_new(true).open(path).map_err(fail)?;
+    file.write_all(&text).map_err(fail)?;
+    if can_show() {
+        fchown(&file, Some(user.uid), Some(user.gid)).map_err(fail)?;
+    }
+    Ok(path.to_owned())
 }
 
 /// A link as the same link, a small file as a copy; anything else is bound over a place of its kind.

@@ -44,8 +44,8 @@ pub(crate) fn remove(
     for name in [root::ETC, workspace::COVERS, WORK, GIT_WORK] {
         note(&dir.join(name), fs::remove_dir_all(dir.join(name)), &mut left);
     }
-    for link in [workspace::LOWER, workspace::GIT_LOWER].map(|name| dir.join(name)) {
-        note(&link, fs::remove_file(&link), &mut left);
+    for name in [workspace::LOWER, workspace::GIT_LOWER, root::SECRETS] {
+        note(&dir.join(name), fs::remove_file(dir.join(name)), &mut left);
     }
     left
 }
