@@ -110,6 +110,56 @@ fn links_that_lead_out_are_held() {
     assert!(!blocked("in") && !blocked("d/back"));
 }
 
+/// What the host reads under another name has the class of that name.
+#[test]
+fn links_of_the_host_lend_their_names() {
+    native::as_root_and_as_user(BINARY, |env| {
+        env.host_config("changes: {deny: [locked/]}\n");
+        env.file("tools/readme", "r");
+        env.file("shared/readme", "r");
+        env.symlink("tools", ".vscode");
+        env.symlink("build/main.mk", "Makefile");
+        env.symlink("shared", "locked");
+        staged(
+            env,
+            "echo '{}' > tools/tasks.json; mkdir build; echo all: > build/main.mk; echo s > shared/s; \
+             echo o > other",
+        );
+        let task = entry(env, "tools/tasks.json");
+        assert_eq!(task["classes"], serde_json::json!(["editor"]), "{task}");
+        assert!(task["blocks"][0].as_str().unwrap().contains(".vscode/tasks.json"), "{task}");
+        assert_eq!(entry(env, "build/main.mk")["classes"], serde_json::json!(["build-scripts"]));
+        assert_eq!(entry(env, "shared/s")["verdict"], "deny");
+        assert_eq!(entry(env, "other")["blocks"], serde_json::json!([]));
+        let before = env.tree_hash(env.workspace());
+        env.run(["apply", "tools"]).assert_exit(3);
+        assert_eq!(env.tree_hash(env.workspace()), before);
+        env.run(["apply", "--allow-class", "editor", "tools", "other"]).assert_exit(0);
+    });
+}
+
+/// What can never come home takes no room, for the gate as for apply; and what is proposed does work.
+#[test]
+fn what_is_denied_takes_no_room_and_what_is_proposed_works() {
+    let env = env();
+    env.host_config("changes: {deny: [big/], budget: {files: 5}}\n");
+    staged(
+        &env,
+        &format!("{WORKFLOW}; mkdir big; for i in 1 2 3 4 5 6 7 8; do echo $i > big/$i; done"),
+    );
+    let judged = gate(&env, &["--json"]).json();
+    assert_eq!(judged["budget"]["breaches"], serde_json::json!([]), "{judged:#}");
+    let refused = env.run(["apply"]);
+    refused.assert_exit(3);
+    let said = refused.stderr_text().into_owned();
+    let hint = said.lines().find(|line| line.contains("to allow it")).unwrap();
+    assert!(hint.contains("and leave what is denied"), "{said}");
+    let words = hint.split(" apply ").nth(1).unwrap().split(' ');
+    env.run(["apply"].into_iter().chain(words)).assert_exit(0);
+    assert!(env.workspace().join(".github/workflows/ci.yml").exists());
+    assert!(!env.workspace().join("big").exists());
+}
+
 #[test]
 fn a_secret_is_named_by_rule_and_line_and_never_shown() {
     let env = env();

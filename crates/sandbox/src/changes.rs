@@ -18,6 +18,7 @@
 //! A sealed set is a directory that holds `manifest` and `objects/`. It can be copied to another host.
 //! Beside them are `ledger.json` and `applies/`, which are of this host.
 
+mod aliases;
 pub mod apply;
 pub(crate) mod bases;
 mod beneath;

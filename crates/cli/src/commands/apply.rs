@@ -104,7 +104,7 @@ pub(crate) fn run(
     let mut counter = Counter::new("applying", args.quiet || args.json);
     let outcome = perform(&record, context, &asked, &mut judge, &mut counter)?;
     drop(counter);
-    if let Some(error) = judge.error {
+    if let Some(error) = judge.error.take() {
         return Err(
             Failure::from(error).hint("`cofferdam audit verify` tells what else was changed")
         );
@@ -113,7 +113,7 @@ pub(crate) fn run(
         report::json(out, &record, &outcome)?;
     }
     let again = args.again(&record, &paths);
-    report::finish(out, args, &again, &record, &outcome, &judge.notes, &judge.missing)
+    report::finish(out, args, &again, &record, &outcome, &judge)
 }
 
 impl ApplyArgs {
@@ -203,7 +203,7 @@ fn judge(
         .map_err(|error| error.failure(Exit::Failed))?;
     let rules = resolved.settings().changes;
     let gate = Gate::new(&rules, allowances)?;
-    let inspector = Inspector::new(gate, set.objects());
+    let inspector = Inspector::new(gate, set.objects()).on(&record.workspace);
     Ok(GateJudge::new(inspector, &rules.budget, wanted, record.workspace.to_path_buf()))
 }
 

@@ -62,7 +62,7 @@ pub(crate) fn run(
     settings::print_warnings(&resolved, &mut std::io::stderr().lock())?;
     let rules = resolved.settings().changes;
     let gate = Gate::new(&rules, &args.allowed.allowances(workspace, &context.cwd)?)?;
-    let inspector = Inspector::new(gate, sealed.set.objects());
+    let inspector = Inspector::new(gate, sealed.set.objects()).on(workspace);
     let ledger = Ledger::load(&sealed.set)?;
 
     let mut out = BufWriter::new(out);

@@ -52,13 +52,13 @@ pub(crate) fn run(
     let sealed = Sealed::open(&args.words, context)?;
     let record = sealed.record.clone();
     let mut source = Source::new(&args.words, context);
-    let (files, implied) = source.load()?;
-    if files.is_empty() {
+    let loaded = source.load()?;
+    if loaded.files.is_empty() {
         let run = record.run.short();
         writeln!(io::stderr(), "cofferdam: run {run} has no pending changes")?;
         return Ok(Exit::Fine);
     }
-    let mut model = Model::new(source::title(&record), files, implied);
+    let mut model = Model::new(source::title(&record), loaded);
     let deeds = Deeds { record: &record, context };
     let done = screen::show(&mut model, &mut source, &deeds)?;
     // What was done stays on the terminal after the page is gone.

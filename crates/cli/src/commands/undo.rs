@@ -69,9 +69,16 @@ pub(crate) fn run(
         Undo::Refused(_) if args.json => Ok(Exit::Undecided),
         Undo::Refused(refused) => Err(refusal(&run, &refused)),
         Undo::Nothing => Err(Failure::from(anyhow!("nothing of run {run} is applied"))),
-        Undo::Undone { of, entries } if speaks => {
+        Undo::Undone { of, entries, discarded } if speaks => {
             let s = if entries == 1 { "" } else { "s" };
-            writeln!(out, "run {run}: took back {entries} change{s} of apply {of}; pending again")?;
+            let now = match (discarded, entries - discarded) {
+                (0, _) => "pending again".to_owned(),
+                (_, 0) => "discarded, as its rest was".to_owned(),
+                (gone, back) => {
+                    format!("{back} pending again, {gone} discarded, as their rest was")
+                }
+            };
+            writeln!(out, "run {run}: took back {entries} change{s} of apply {of}; {now}")?;
             Ok(Exit::Fine)
         }
         Undo::Would { of, entries } if speaks => {
@@ -96,8 +103,8 @@ fn refusal(run: &str, refused: &[Refused]) -> Failure {
 
 fn as_json(run: &str, undone: &Undo) -> serde_json::Value {
     match undone {
-        Undo::Undone { of, entries } => {
-            object!({ "run": run, "outcome": "undone", "of": of, "entries": entries })
+        Undo::Undone { of, entries, discarded } => {
+            object!({ "run": run, "outcome": "undone", "of": of, "entries": entries, "discarded": discarded })
         }
         Undo::Would { of, entries } => {
             object!({ "run": run, "outcome": "would_undo", "of": of, "entries": entries })

@@ -139,3 +139,20 @@ fn undo_refuses_what_was_edited_since() {
         assert_settled(env);
     });
 }
+
+/// A file that the user cannot read was changed by nobody, as far as anybody knows.
+#[test]
+#[cfg_attr(not(feature = "fault-injection"), ignore = "needs root: cargo xtask test")]
+fn what_cannot_be_read_is_not_called_changed() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    let env = env().unprivileged();
+    env.file("d/mine", "m");
+    let closed = env.file("d/closed", "c");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o600)).unwrap();
+    chown(&closed, Some(0), Some(0)).unwrap();
+    stage(&env, "mv -f d/mine d/closed");
+    let refused = apply(&env);
+    refused.assert_exit(3).assert_stderr_has("you cannot read it");
+    assert!(!refused.stderr_text().contains("was changed on the host"), "{refused:?}");
+    assert!(closed.exists() && env.workspace().join("d/mine").exists());
+}

@@ -53,3 +53,21 @@ fn hunks_that_are_not_there_are_refused() {
     env.file("f", "mine");
     env.run(["apply", "--hunk", "f:1"]).assert_exit(3);
 }
+
+/// Of a file of which some was applied and the rest discarded, nothing is offered again.
+#[test]
+fn undone_after_its_rest_was_discarded() {
+    let env = env();
+    env.file("f", numbered());
+    env.file("g", "old\n");
+    stage(&env, "sed -i 's/^2$/two/; s/^19$/nineteen/' f; echo new > g");
+    env.run(["apply", "g", "--hunk", "f:1"]).assert_exit(0);
+    env.run(["discard", "f"]).assert_exit(0);
+    let done = env.run(["undo"]);
+    done.assert_exit(0);
+    let said = done.stdout_text().into_owned();
+    assert!(said.contains("1 pending again, 1 discarded, as their rest was"), "{said}");
+    assert_eq!((text(&env, "f"), text(&env, "g")), (numbered(), "old\n".into()));
+    env.run(["diff", "--name-only"]).assert_stdout("g\n");
+    env.run(["apply", "f"]).assert_exit(1);
+}

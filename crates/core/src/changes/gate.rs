@@ -136,6 +136,17 @@ impl Gate {
 
     /// Judges an entry. `secrets` is what was found in the bytes that would be applied.
     pub fn judge(&self, entry: &Entry, secrets: &[Finding]) -> Judgement {
+        self.judge_known_as(entry, &[], secrets)
+    }
+
+    /// The same for an entry that the host has other names for, through links of its own: whatever reads
+    /// one of those reads what is applied here.
+    pub fn judge_known_as(
+        &self,
+        entry: &Entry,
+        names: &[ChangePath],
+        secrets: &[Finding],
+    ) -> Judgement {
         let mut judgement = Judgement {
             verdict: Verdict::Auto,
             classes: Vec::new(),
@@ -150,6 +161,9 @@ impl Gate {
         for member in classify(entry) {
             judgement.belongs(member.class, member.reason, self.yes(entry, member.class));
         }
+        for name in names {
+            self.by_other_name(entry, name, &mut judgement);
+        }
         for finding in secrets {
             let reason = format!("{} {}", finding.rule, finding.place);
             judgement.belongs(Class::Secret, &reason, self.yes(entry, Class::Secret));
@@ -162,6 +176,20 @@ impl Gate {
             judgement.add(Verdict::Auto, reason);
         }
         judgement
+    }
+
+    fn by_other_name(&self, entry: &Entry, name: &ChangePath, judgement: &mut Judgement) {
+        let other = Entry { path: name.clone(), ..entry.clone() };
+        let how = format!("is {name} on the host, through a link");
+        for member in classify(&other) {
+            if !judgement.classes.contains(&member.class) {
+                let reason = format!("{how}: {}", member.reason);
+                judgement.belongs(member.class, &reason, self.yes(entry, member.class));
+            }
+        }
+        if let Some(pattern) = self.deny.first(&other, Shape::Directory) {
+            judgement.add(Verdict::Deny, format!("changes.deny: {pattern}: {how}"));
+        }
     }
 
     fn by_pattern(&self, entry: &Entry, judgement: &mut Judgement) {

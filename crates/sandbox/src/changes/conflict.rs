@@ -110,6 +110,7 @@ pub(super) fn difference(
 }
 
 const MODE: &str = "its mode was changed on the host meanwhile";
+const UNREADABLE: &str = "you cannot read it, so that nobody knows whether it is what it was";
 const CONTENT: &str = "its content was changed on the host meanwhile";
 
 fn file_difference(
@@ -119,7 +120,11 @@ fn file_difference(
     base: Option<Moment>,
 ) -> io::Result<Option<&'static str>> {
     let Some(hash) = file.content.hash() else {
-        return Ok(Some("it was changed on the host while the program ran"));
+        let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        return Ok(Some(match place.open_file() {
+            Err(error) if is_closed(&error) => UNREADABLE,
+            _ => "it was changed on the host while the program ran",
+        }));
     };
     if seen.size != file.size {
         return Ok(Some(CONTENT));

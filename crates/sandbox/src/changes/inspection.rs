@@ -7,17 +7,20 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use cofferdam_core::changes::secret::{self, Finding, LOOKED_AT, Place};
 use cofferdam_core::changes::{Content, ContentHash, Entry, FileNode, Gate, Judgement, Node};
 
-use super::Objects;
+use super::aliases::Aliases;
+use super::{Objects, Workspace};
 
 /// Judges entries of one set.
 #[derive(Debug)]
 pub struct Inspector {
     gate: Gate,
     objects: Objects,
+    aliases: Option<Aliases>,
     /// What was found in contents that were new where they were found: a tree may hold one many times.
     found: RefCell<HashMap<ContentHash, Vec<Finding>>>,
 }
@@ -27,13 +30,22 @@ const REMEMBERED: usize = 1000;
 
 impl Inspector {
     pub fn new(gate: Gate, objects: Objects) -> Self {
-        Self { gate, objects, found: RefCell::default() }
+        Self { gate, objects, aliases: None, found: RefCell::default() }
+    }
+
+    /// Has the other names considered that `workspace` has for a path. One that is not there has none.
+    #[must_use]
+    pub fn on(mut self, workspace: &Path) -> Self {
+        self.aliases = Workspace::open(workspace).ok().map(Aliases::new);
+        self
     }
 
     pub fn judge(&self, entry: &Entry) -> io::Result<Judgement> {
         let mut secrets = self.secrets(entry)?;
         secrets.extend(in_name_and_target(entry));
-        let mut judgement = self.gate.judge(entry, &secrets);
+        let names = self.aliases.as_ref().map(|aliases| aliases.of(&entry.path));
+        let names = names.unwrap_or_default();
+        let mut judgement = self.gate.judge_known_as(entry, &names, &secrets);
         if entry.after.as_ref().and_then(Node::file).is_some_and(is_long) {
             let most = LOOKED_AT >> 20;
             judgement.reasons.push(format!("only its first {most} MiB are searched for secrets"));

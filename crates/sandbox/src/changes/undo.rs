@@ -18,7 +18,7 @@ use super::apply::perform::{Carrier, Failed};
 use super::apply::slots::{self, SLOTS};
 use super::apply::stage::Stage;
 use super::apply::{ApplyError, Intent, Progress, Refused, Site, applies};
-use super::ledger::{Ledger, Operation, OperationKind};
+use super::ledger::{EntryState, Ledger, Operation, OperationKind};
 use super::ranges::Ranges;
 use super::selection::Selection;
 use super::turn::Turn;
@@ -47,12 +47,11 @@ pub enum Undo {
     Undone {
         of: u64,
         entries: u64,
+        /// Of those, how many had the rest of them discarded: they are not offered again.
+        discarded: u64,
     },
     /// With [`Intent::Check`]: what would be undone.
-    Would {
-        of: u64,
-        entries: u64,
-    },
+    Would { of: u64, entries: u64 },
     /// Something was edited since; nothing was written.
     Refused(Vec<Refused>),
     /// Nothing of that run is applied.
@@ -94,6 +93,8 @@ pub fn undo(request: UndoRequest<'_>) -> Result<Undo, ApplyError> {
         turn.end()?;
         return Ok(Undo::Would { of, entries });
     }
+    let is_discarded = |index: &u64| ledger.state(*index) == EntryState::Discarded;
+    let discarded = chosen.iter().filter(is_discarded).count() as u64;
     let number = site.begin(&mut turn, &ledger)?;
     let carrier = Carrier { site, turn, ledger };
     let planned = plan(&site, number, &set, &old, &chosen, faults);
@@ -109,7 +110,7 @@ pub fn undo(request: UndoRequest<'_>) -> Result<Undo, ApplyError> {
         partly: BTreeMap::new(),
     };
     match carrier.carry_out(journal, stage, operation, faults, progress) {
-        Ok(()) => Ok(Undo::Undone { of, entries }),
+        Ok(()) => Ok(Undo::Undone { of, entries, discarded }),
         Err(Failed(error)) => Err(error),
     }
 }

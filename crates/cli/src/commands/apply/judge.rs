@@ -31,6 +31,8 @@ pub(super) struct GateJudge {
     totals: Totals,
     /// The classes whose yes is missing.
     pub(super) missing: BTreeSet<Class>,
+    /// Whether something is blocked that no flag allows.
+    pub(super) denies: bool,
     /// What is applied otherwise than the program left it.
     pub(super) notes: Notes,
     /// The set could not be read: then nothing that was said counts.
@@ -57,6 +59,7 @@ impl GateJudge {
             tree,
             totals: Totals::default(),
             missing: BTreeSet::new(),
+            denies: false,
             notes: Notes::default(),
             error: None,
         }
@@ -96,6 +99,7 @@ impl Judge for GateJudge {
         }
         if judged.is_blocked() {
             self.missing.extend(judged.missing);
+            self.denies |= judged.verdict == Verdict::Deny;
             return Opinion::Blocked(judged.blocks);
         }
         self.totals.count(entry);

@@ -1,17 +1,16 @@
 //! What came of an apply, in words and as JSON.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use cofferdam_core::changes::ChangePath;
 use cofferdam_core::changes::manifest::Summary;
-use cofferdam_core::changes::{ChangePath, Class};
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::record::Record;
 use cofferdam_sandbox::changes::apply::{Applied, Outcome, Refused, Why};
 use serde_json::{Value, json as object};
 
 use super::ApplyArgs;
-use super::judge::Notes;
+use super::judge::GateJudge;
 use crate::context::program;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -26,9 +25,9 @@ pub(super) fn finish(
     again: &str,
     record: &Record,
     outcome: &Outcome,
-    notes: &Notes,
-    missing: &BTreeSet<Class>,
+    judge: &GateJudge,
 ) -> Result<Exit, Failure> {
+    let notes = &judge.notes;
     let run = record.run.short();
     let speaks = !args.json && !args.quiet;
     match outcome {
@@ -36,7 +35,7 @@ pub(super) fn finish(
             return if args.json {
                 Ok(Exit::Undecided)
             } else {
-                Err(refusal(again, record, report, args, missing))
+                Err(refusal(again, record, report, args, judge))
             };
         }
         Outcome::Nothing { applied_before: 0, discarded_before } if *discarded_before > 0 => {
@@ -111,7 +110,7 @@ fn refusal(
     record: &Record,
     report: &Applied,
     args: &ApplyArgs,
-    missing: &BTreeSet<Class>,
+    judge: &GateJudge,
 ) -> Failure {
     let me = program();
     let run = record.run.short();
@@ -125,16 +124,21 @@ fn refusal(
     }
     let mut failure = Failure::new(Exit::Undecided, anyhow::Error::msg(text));
     let has = |why| report.refused.iter().any(|refused| refused.why == why);
-    if !missing.is_empty() {
-        let flags: Vec<_> =
-            missing.iter().map(|class| format!(" --allow-class {}", class.name())).collect();
-        failure = failure.hint(format!("to allow it: {again}{}", flags.concat()));
+    let mut flags: String =
+        judge.missing.iter().map(|class| format!(" --allow-class {}", class.name())).collect();
+    if has(Why::Budget) {
+        flags.push_str(" --allow-budget");
+    }
+    // What no flag allows would have the same command fail again.
+    let (words, rest) = match judge.denies && !args.rest {
+        true => ("to allow it, and leave what is denied", " --rest"),
+        false => ("to allow it", ""),
+    };
+    if !flags.is_empty() {
+        failure = failure.hint(format!("{words}: {again}{flags}{rest}"));
     }
     if has(Why::Conflict) && !args.merge {
         failure = failure.hint(format!("to merge with the host: {again} --merge"));
-    }
-    if has(Why::Budget) {
-        failure = failure.hint(format!("to allow it: {again} --allow-budget"));
     }
     if has(Why::Gate) || has(Why::Conflict) {
         if !args.rest {

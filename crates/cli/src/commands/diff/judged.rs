@@ -44,7 +44,8 @@ impl Judging {
         let origin = record.plan.as_ref().map(|plan| plan.workspace.source.identity);
         let same = workspace.as_ref().is_some_and(|ws| Some(ws.identity()) == origin);
         let base = if same { set.header().base } else { NEVER };
-        Ok(Self { inspector: Inspector::new(gate, set.objects()), workspace, base })
+        let inspector = Inspector::new(gate, set.objects()).on(&record.workspace);
+        Ok(Self { inspector, workspace, base })
     }
 
     /// Of a move both ends count.

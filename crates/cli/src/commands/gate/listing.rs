@@ -87,14 +87,14 @@ fn words(entry: &Entry, judged: &Judgement, out: &mut dyn Write) -> io::Result<(
 fn summary(sealed: &Sealed, sum: &Sum, out: &mut dyn Write) -> io::Result<()> {
     let me = program();
     let tally = &sum.tally;
-    if tally.totals.files == 0 {
+    if tally.entries == 0 {
         return writeln!(out, "nothing is left to apply");
     }
     writeln!(
         out,
         "{} {}: {} auto, {} review, {} deny; {} blocked",
-        tally.totals.files,
-        if tally.totals.files == 1 { "change" } else { "changes" },
+        tally.entries,
+        if tally.entries == 1 { "change" } else { "changes" },
         tally.auto,
         tally.review,
         tally.deny,
@@ -118,7 +118,7 @@ fn summary(sealed: &Sealed, sum: &Sum, out: &mut dyn Write) -> io::Result<()> {
         let rest = if tally.deny > 0 { " --rest" } else { "" };
         writeln!(out, "  {me} apply {run}{}{rest}", flags.concat())?;
     }
-    if tally.blocked > 0 && tally.blocked < tally.totals.files {
+    if tally.blocked > 0 && tally.blocked < tally.entries {
         writeln!(out, "  {me} apply {run} --rest      # only what is not blocked")?;
     }
     writeln!(out, "  {me} discard {run} PATH…")

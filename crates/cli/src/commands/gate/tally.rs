@@ -7,6 +7,8 @@ use cofferdam_core::changes::{Breach, Budgets, Class, Entry, Judgement, Totals, 
 /// Counted as entries are judged.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
+    pub(super) entries: u64,
+    /// Of what may come home at all: what is denied takes no room.
     pub(super) totals: Totals,
     pub(super) auto: u64,
     pub(super) review: u64,
@@ -18,7 +20,10 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn count(&mut self, entry: &Entry, judged: &Judgement) {
-        self.totals.count(entry);
+        self.entries += 1;
+        if judged.verdict < Verdict::Deny {
+            self.totals.count(entry);
+        }
         *match judged.verdict {
             Verdict::Auto => &mut self.auto,
             Verdict::Review => &mut self.review,

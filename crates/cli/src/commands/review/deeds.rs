@@ -79,7 +79,7 @@ impl Deeds<'_> {
         });
         let run = self.record.run.short();
         Ok(match undone.map_err(|error| failure(error, self.record))? {
-            Undo::Undone { of, entries } | Undo::Would { of, entries } => Done::Made(format!(
+            Undo::Undone { of, entries, .. } | Undo::Would { of, entries } => Done::Made(format!(
                 "run {run}: took back {entries} changes of apply {of}; they are pending"
             )),
             Undo::Refused(refused) => Done::Refused(refusal("Nothing was undone:", &refused)),

@@ -46,7 +46,11 @@ fn pane(title: String, active: bool) -> Block<'static> {
 }
 
 fn draw_list(model: &Model, frame: &mut Frame<'_>, area: Rect) {
-    let title = format!(" Changes {}/{} ", position(model), model.files.len());
+    let more = match model.unlisted {
+        0 => String::new(),
+        more => format!(" (+{more})"),
+    };
+    let title = format!(" Changes {}/{}{more} ", position(model), model.files.len());
     let items = model.files.iter().map(|file| ListItem::new(row(file)));
     let list = List::new(items)
         .block(pane(title, model.pane == Pane::List))

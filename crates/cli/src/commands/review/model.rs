@@ -10,6 +10,7 @@ use cofferdam_core::changes::ChangePath;
 use super::dialog::Dialog;
 use super::file::{Choice, Diff, DiffLine, File};
 use super::order::{Deed, Implied, Order};
+use super::source::Loaded;
 
 /// A key, as far as we know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub(super) struct Model {
     pub(super) title: String,
     pub(super) files: Vec<File>,
     pub(super) implied: Vec<Implied>,
+    /// Changes that are beyond what is listed.
+    pub(super) unlisted: u64,
     pub(super) cursor: usize,
     pub(super) pane: Pane,
     /// The line of the diff that we are at.
@@ -62,17 +65,27 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn new(title: String, files: Vec<File>, implied: Vec<Implied>) -> Self {
+    pub(super) fn new(title: String, loaded: Loaded) -> Self {
+        let Loaded { files, implied, unlisted } = loaded;
+        let all = files.len();
+        let unlisted_words = || {
+            let words = [
+                format!("The first {all} changes are listed, and {unlisted} more are not."),
+                "To see others, name paths: `cofferdam review RUN PATH`.".to_owned(),
+            ];
+            Dialog::Told(words.to_vec())
+        };
         Self {
             title,
             files,
             implied,
+            unlisted,
             cursor: 0,
             pane: Pane::List,
             line: 0,
             search: String::new(),
             typing: false,
-            dialog: None,
+            dialog: (unlisted > 0).then(unlisted_words),
             page: 10,
         }
     }
@@ -117,7 +130,9 @@ impl Model {
     }
 
     /// What is pending now. Choices that can still be made stay made.
-    pub(super) fn replace(&mut self, mut files: Vec<File>, implied: Vec<Implied>) {
+    pub(super) fn replace(&mut self, loaded: Loaded) {
+        let Loaded { mut files, implied, unlisted } = loaded;
+        self.unlisted = unlisted;
         for file in &mut files {
             if let Some(old) = self.files.iter().find(|old| old.paths == file.paths)
                 && !matches!(old.choice, Choice::Hunks(_))

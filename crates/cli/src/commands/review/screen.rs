@@ -73,8 +73,7 @@ fn act(
     match deeds.carry_out(&deed) {
         Ok(Done::Made(words)) => {
             done.push(words.clone());
-            let (files, implied) = source.load()?;
-            model.replace(files, implied);
+            model.replace(source.load()?);
             model.tell(vec![words]);
         }
         Ok(Done::OverBudget(words)) => match deed {

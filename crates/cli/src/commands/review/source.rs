@@ -22,6 +22,15 @@ const LISTED: usize = 20_000;
 /// More lines of one diff are not shown.
 const LINES: usize = 100_000;
 
+/// What a page is made of.
+#[derive(Debug, Default)]
+pub(super) struct Loaded {
+    pub(super) files: Vec<File>,
+    pub(super) implied: Vec<Implied>,
+    /// Changes that are beyond what is listed.
+    pub(super) unlisted: u64,
+}
+
 /// Reads a set, and reads it again after something was done with it.
 pub(super) struct Source<'a> {
     words: &'a Words,
@@ -36,13 +45,13 @@ impl<'a> Source<'a> {
     }
 
     /// What is pending now.
-    pub(super) fn load(&mut self) -> Result<(Vec<File>, Vec<Implied>), Failure> {
+    pub(super) fn load(&mut self) -> Result<Loaded, Failure> {
         let sealed = Sealed::open(self.words, self.context)?;
         self.contents = Some(Contents::of(&sealed.set));
         let ledger = Ledger::load(&sealed.set)?;
         let mut view = View::new(sealed, Some(ledger), Moves::Together)?;
         let judging = view.judging(self.context)?;
-        let mut implied = Vec::new();
+        let (mut implied, mut unlisted) = (Vec::new(), 0);
         self.items.clear();
         let items = &mut self.items;
         view.each(|item, _| {
@@ -55,11 +64,14 @@ impl<'a> Source<'a> {
             } else if items.len() < LISTED {
                 let judged = judging.look(&item)?;
                 items.push((item, judged));
+            } else {
+                unlisted += 1;
             }
             Ok(())
         })?;
         view.sealed.paths.check_all_matched(&view.sealed.record)?;
-        Ok((self.items.iter().map(|(item, judged)| file(item, judged)).collect(), implied))
+        let files = self.items.iter().map(|(item, judged)| file(item, judged)).collect();
+        Ok(Loaded { files, implied, unlisted })
     }
 
     /// What is to be seen of one of the changes.

@@ -4,6 +4,7 @@ use ratatui::backend::TestBackend;
 
 use super::super::file::{Diff, DiffLine};
 use super::super::model::Key;
+use super::super::source::Loaded;
 use super::*;
 
 fn model() -> Model {
@@ -17,8 +18,7 @@ fn model() -> Model {
     host.conflict = Some("edited".to_owned());
     let mut model = Model::new(
         "run 4k2m9x7q: make test".to_owned(),
-        vec![ci, File::fixture("gone", "deleted"), host, pipe],
-        Vec::new(),
+        loaded(vec![ci, File::fixture("gone", "deleted"), host, pipe]),
     );
     let lines = [
         (Hue::Header, "--- a/src/main.rs", 0),
@@ -35,6 +35,20 @@ fn model() -> Model {
         |(hue, text, hunk): (Hue, &str, usize)| DiffLine { hue, text: text.to_owned(), hunk };
     model.give_diff(2, Diff { lines: lines.map(line).to_vec(), hunks: 2 });
     model
+}
+
+fn loaded(files: Vec<File>) -> Loaded {
+    Loaded { files, ..Loaded::default() }
+}
+
+#[test]
+fn what_is_not_listed_is_said() {
+    let files = vec![File::fixture("a", "created")];
+    let mut model = Model::new("t".to_owned(), Loaded { unlisted: 7, ..loaded(files) });
+    let seen = screen(&mut model, 80, 24);
+    assert!(seen.contains("The first 1 changes are listed, and 7 more are not."), "{seen}");
+    model.dialog = None;
+    assert!(screen(&mut model, 80, 24).contains("Changes 1/1 (+7)"));
 }
 
 fn screen(model: &mut Model, width: u16, height: u16) -> String {
@@ -201,7 +215,7 @@ fn keys_are_listed() {
 fn no_control_byte_reaches_a_cell() {
     let evil = "\x1b]52;c;eA==\x07\u{202e}\u{200b}\r\n\t";
     let mut model =
-        Model::new("t".to_owned(), vec![File::fixture(&format!("n{evil}"), "created")], Vec::new());
+        Model::new("t".to_owned(), loaded(vec![File::fixture(&format!("n{evil}"), "created")]));
     let shown = screen(&mut model, 80, 24);
     assert!(shown.contains("n\\x1b]52;c;eA==\\x07\\u{202e}\\u{200b}\\r\\n\\t"), "{shown}");
     model.tell(vec![evil.to_owned()]);

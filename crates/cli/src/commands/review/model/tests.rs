@@ -32,7 +32,7 @@ fn diff(hunks: usize) -> Diff {
 }
 
 fn model(files: Vec<File>) -> Model {
-    let mut model = Model::new("a run".to_owned(), files, Vec::new());
+    let mut model = Model::new("a run".to_owned(), Loaded { files, ..Loaded::default() });
     load(&mut model);
     model
 }
@@ -232,9 +232,9 @@ fn leaving_with_choices_is_asked_about() {
 fn choices_outlive_what_was_done_with_others() {
     let mut model = model(vec![file("a"), file("b"), file("c")]);
     press(&mut model, "ynyg");
-    model.replace(vec![file("b"), file("c")], Vec::new());
+    model.replace(Loaded { files: vec![file("b"), file("c")], ..Loaded::default() });
     assert_eq!(model.files[1].choice, Choice::Whole);
     assert_eq!(model.files[0].choice, Choice::Nothing);
-    model.replace(Vec::new(), Vec::new());
+    model.replace(Loaded::default());
     assert!(model.current().is_none());
 }
