@@ -113,7 +113,7 @@ fn links_that_lead_out_are_held() {
 /// What the host reads under another name has the class of that name.
 #[test]
 fn links_of_the_host_lend_their_names() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         env.host_config("changes: {deny: [locked/]}\n");
         env.file("tools/readme", "r");
         env.file("shared/readme", "r");

@@ -119,7 +119,7 @@ fn canceled_while_it_is_sealed() {
 /// What cannot be named is counted and said; the rest is sealed.
 #[test]
 fn a_path_that_is_too_long_is_left_out_and_the_rest_is_sealed() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let script = "echo x > fine; perl -e 'my $n = \"n\" x 200; for (1..400) { mkdir $n; chdir $n or die } \
                       open F, q(>), q(end) or die'";
         let mut command = env.cofferdam();

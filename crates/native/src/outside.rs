@@ -105,8 +105,7 @@ pub fn show(plan: &Plan, state: &Path, place: &Path) -> Result<View, SysError> {
         repository::protect(&mounted, Depth::One)?;
     }
     if let Some(repository) = &plan.repository {
-        let mode = plan.workspace.mode;
-        repository::mount(&root, repository, mode, layers.as_fd(), &identity)?;
+        repository::mount(&root, repository, &plan.workspace, layers.as_fd(), &identity)?;
     }
     // An overlay keeps its layers by itself.
     for name in LAYERS {

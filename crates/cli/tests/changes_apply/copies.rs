@@ -171,10 +171,10 @@ fn a_run_goes_on_from_a_copy() {
         let new = expected(env, &both);
         stage(env, CHANGE);
         let first = entries(env);
-        native::run(env, &["--from", "last"], "true").assert_exit(0);
+        claim::run(env, &["--from", "last"], "true").assert_exit(0);
         assert_eq!(entries(env), first, "nothing more was done");
         let more = "echo on > on; rm -r made; echo again > swap; mkdir gone";
-        native::run(env, &["--from", "last"], &format!("set -e; {more}")).assert_exit(0);
+        claim::run(env, &["--from", "last"], &format!("set -e; {more}")).assert_exit(0);
         apply(env).assert_exit(0);
         assert_eq!(tree(env), new);
         assert_settled(env);
@@ -187,7 +187,7 @@ fn killed_while_it_runs_it_is_sealed_by_the_next_command() {
     both(|env| {
         let _state = OnOverlay::at(env);
         env.file("f", "old");
-        let mut child = native::spawn(env, &[], "echo new > f; echo n > n; sync; sleep 60");
+        let mut child = claim::spawn(env, &[], "echo new > f; echo n > n; sync; sleep 60");
         let copied = || {
             let runs = env.runs();
             let run = runs.first().map(|run| env.run_dir(run).join("copy/n"));
@@ -218,14 +218,14 @@ fn ended_while_it_copies_nothing_is_left() {
          head -c 300000 /dev/zero > $d/big$n; done; done",
     );
     let copying = || env.runs().first().is_some_and(|run| env.run_dir(run).join("copy").exists());
-    let mut child = native::spawn(&env, &[], "touch /workspace/started");
+    let mut child = claim::spawn(&env, &[], "touch /workspace/started");
     assert!(wait_until(Duration::from_secs(20), copying));
     child.kill().unwrap();
     child.wait().unwrap();
     env.run(["gc"]).assert_exit(0);
     assert!(env.runs().is_empty(), "{:?}", env.runs());
     let mut command = env.cofferdam();
-    command.args(native::NATIVE).args(["--", "sh", "-c", "touch started"]);
+    command.args(claim::words(&env)).args(["--", "sh", "-c", "touch started"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(wait_until(Duration::from_secs(20), copying));
     let pid = child.id().to_string();
@@ -249,7 +249,7 @@ fn what_the_host_changed_meanwhile_is_a_conflict() {
         env.file(name, "old");
     }
     let flag = env.file("flag", "");
-    let mut child = native::spawn(
+    let mut child = claim::spawn(
         &env,
         &[],
         "echo in > both; echo in > theirs; rm flag; echo there > there; sleep 1; exit 0",
@@ -287,7 +287,7 @@ fn a_linked_worktree_is_copied_with_its_repository() {
         ),
     );
     let main = env.tree_hash(env.top().join("main"));
-    native::run(&env, &[], &format!("set -e; echo 2 > f; {git} commit -qam two; git status -s"))
+    claim::run(&env, &[], &format!("set -e; echo 2 > f; {git} commit -qam two; git status -s"))
         .assert_exit(0);
     assert_eq!(env.tree_hash(env.top().join("main")), main);
     let log = env.run(["diff", "--log"]);

@@ -206,7 +206,7 @@ fn no_setting_of_the_programs_git_is_obeyed() {
                    echo '* filter=x diff=x merge=x' > .gitattributes; echo 2 > tracked; \
                    GIT_CONFIG_COUNT=0 git -c core.fsmonitor= -c core.hooksPath=/dev/null \
                    -c filter.x.process= -c filter.x.clean=cat commit -qam second 2>/dev/null || :";
-        native::run(env, &[], &script.replace("CANARY", &canary.display().to_string()))
+        claim::run(env, &[], &script.replace("CANARY", &canary.display().to_string()))
             .assert_exit(0);
         assert!(!canary.exists(), "the sandbox itself");
         for words in [
@@ -277,7 +277,7 @@ fn a_run_cannot_poison_what_the_next_one_uses() {
         assert_eq!(env.tree_hash(env.home()), home);
         let script = "find / -xdev -name wheel -not -path '/proc/*' 2>/dev/null | xargs -r grep -l p; \
                       ls -A ~ /tmp /dev/shm";
-        let done = native::run(env, &[], script);
+        let done = claim::run(env, &[], script);
         assert!(!done.stdout_text().contains("wheel"), "{done:?}");
         assert!(env.manifest("last").entries.is_empty());
     });
@@ -313,7 +313,7 @@ fn what_starts_with_the_user_cannot_be_reached() {
         }
         script += "for f in /etc/crontab /var/spool/cron/root /etc/ld.so.preload /etc/profile; do \
                    echo evil >> $f 2>/dev/null && echo wrote $f; done; :";
-        let done = native::run(env, &[], &script);
+        let done = claim::run(env, &[], &script);
         done.assert_exit(0).assert_stdout("");
         assert_eq!(env.tree_hash(env.home()), before);
         assert!(

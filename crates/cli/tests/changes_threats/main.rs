@@ -16,7 +16,7 @@ mod size;
 use std::fs;
 use std::path::PathBuf;
 
-use cofferdam_testkit::{Finished, TestEnv, TreeHash, native};
+use cofferdam_testkit::{Finished, TestEnv, TreeHash, claim};
 use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
@@ -27,14 +27,14 @@ fn env() -> TestEnv {
 
 /// Tries a claim as whoever runs the tests, and as an ordinary user.
 fn both(claim: impl Fn(&TestEnv)) {
-    native::as_root_and_as_user(BINARY, claim);
+    claim::as_root_and_as_user(BINARY, claim);
 }
 
 /// A staged run that must succeed and that the host must not notice.
 #[track_caller]
 fn stage(env: &TestEnv, script: &str) {
     let before = tree(env);
-    native::run(env, &[], &format!("set -e; umask 022; {script}")).assert_exit(0);
+    claim::run(env, &[], &format!("set -e; umask 022; {script}")).assert_exit(0);
     assert_eq!(tree(env), before, "the host changed before anything was applied");
 }
 
@@ -79,7 +79,7 @@ fn judged(env: &TestEnv, path: &str) -> Value {
 
 /// The upper directory of a run that was killed at work, for the test to plant in what no program can make.
 fn killed_at_work(env: &TestEnv, script: &str) -> PathBuf {
-    let mut child = native::spawn(env, &[], &format!("set -e; {script}; : > ready; sleep 60"));
+    let mut child = claim::spawn(env, &[], &format!("set -e; {script}; : > ready; sleep 60"));
     let upper = || env.runs().last().map(|run| env.run_dir(run).join("upper"));
     let is_ready = || upper().is_some_and(|upper| upper.join("ready").exists());
     assert!(cofferdam_testkit::wait_until(std::time::Duration::from_secs(20), is_ready));

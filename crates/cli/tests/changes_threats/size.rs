@@ -26,7 +26,7 @@ fn a_file_of_four_gigabytes() {
     let env = env();
     let script = "echo begin > big; truncate -s 2G big; echo middle >> big; \
                   truncate -s 4294967297 big; echo end >> big";
-    let mut run = native::NATIVE.to_vec();
+    let mut run = claim::words(&env);
     run.extend(["--", "sh", "-c", script]);
     let limit = 100;
     assert!(memory(&env, &run) < limit, "sealing");
@@ -48,7 +48,7 @@ fn a_file_of_four_gigabytes() {
 fn repetition_takes_no_more_room_than_it_has() {
     let env = env();
     let script = "i=0; while [ $i -lt 400 ]; do head -c 1000000 /dev/zero > z$i; i=$((i+1)); done";
-    let mut run = native::NATIVE.to_vec();
+    let mut run = claim::words(&env);
     run.extend(["--", "sh", "-c", script]);
     assert!(memory(&env, &run) < 100);
     let objects = fs::read_dir(env.run_dir("last").join("objects")).unwrap().count();
