@@ -100,9 +100,10 @@ fn canceled_at_any_moment() {
             let mut child = engine.spawn(env, &[], "sleep 100");
             std::thread::sleep(Duration::from_millis(step * 40));
             send("-TERM", child.id());
-            // One that was not yet ours to catch ends us like any other program.
+            // One that was not yet ours to catch ends us like any other program; and one that comes before the
+            // container's first process can pass it on is followed by a kill.
             let code = child.wait().unwrap().code();
-            assert!(matches!(code, None | Some(143)), "{step}: {code:?}");
+            assert!(matches!(code, None | Some(143 | 137)), "{step}: {code:?}");
         }
         engine.command(env, ["gc"]).assert_exit(0);
     });

@@ -56,8 +56,16 @@ pub trait Watch {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    TimedOut { limit: Duration, idle: bool },
-    Stopping { reason: &'static str, signal: i32 },
+    /// It is none of those commands that are over at once: what is worth its while only then may begin.
+    Lasting,
+    TimedOut {
+        limit: Duration,
+        idle: bool,
+    },
+    Stopping {
+        reason: &'static str,
+        signal: i32,
+    },
 }
 
 /// Why a command came to its end.
@@ -91,6 +99,8 @@ pub struct Ended {
 const DRAIN: Duration = Duration::from_secs(2);
 /// How long the kernel may take to end what was killed.
 const REAP: Duration = Duration::from_secs(5);
+/// Commands that are over before this are many, and each is to be over soon.
+const LASTING: Duration = Duration::from_millis(20);
 /// So many interrupts within this time mean it.
 const IMPATIENT: (usize, Duration) = (3, Duration::from_secs(2));
 
@@ -118,6 +128,7 @@ pub fn supervise(
         watch,
         started: now,
         last_output: now,
+        lasting_at: Some(now + LASTING),
         cause: Cause::Own,
         kill_at: None,
         interrupts: Vec::new(),
@@ -148,6 +159,8 @@ struct Supervisor<'a> {
     watch: &'a mut dyn Watch,
     started: Instant,
     last_output: Instant,
+    /// When to say that it lasts, until that is said.
+    lasting_at: Option<Instant>,
     cause: Cause,
     /// Set once the command was asked to stop.
     kill_at: Option<Instant>,
@@ -204,10 +217,8 @@ impl Supervisor<'_> {
             return kill_at;
         }
         let wall = self.started + self.patience.wall;
-        match self.patience.idle {
-            Some(idle) => wall.min(self.last_output + idle),
-            None => wall,
-        }
+        let idle = self.patience.idle.map(|idle| self.last_output + idle);
+        [idle, self.lasting_at].into_iter().flatten().fold(wall, Instant::min)
     }
 
     fn wait(&self, deadline: Instant) -> Result<Ready, SysError> {
@@ -259,6 +270,9 @@ impl Supervisor<'_> {
 
     fn keep_time(&mut self) -> Result<(), SysError> {
         let now = Instant::now();
+        if self.lasting_at.take_if(|at| now >= *at).is_some() {
+            self.watch.notice(&Notice::Lasting);
+        }
         if let Some(kill_at) = self.kill_at {
             if now >= kill_at {
                 self.signal(Signal::KILL)?;

@@ -39,8 +39,8 @@ pub fn etc_files(user: User) -> [(&'static str, String); 6] {
 /// What git is told, as in a native sandbox: files that [`crate::first`] puts into the home, by their names below
 /// [`crate::first::SKELETON`].
 pub fn git_files(placeholders: &[PathBuf]) -> [(&'static str, Vec<u8>); 2] {
-    let [config, ignore] = first::FURNISHED;
-    [(config, memory::GIT_CONFIG.to_vec()), (ignore, memory::ignored(placeholders))]
+    let [config, ignored] = first::FURNISHED;
+    [(config, memory::GIT_CONFIG.to_vec()), (ignored, memory::ignored(placeholders))]
 }
 
 /// Paths in `/etc` that are shown as the host has them: those that are there and that everybody may read.

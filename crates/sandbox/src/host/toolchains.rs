@@ -51,7 +51,7 @@ const LAYOUTS: &[Layout] = &[
 /// The toolchains on `search_path`, each once. What may not be shown is left out: then its programs
 /// are simply not found.
 pub fn toolchains(search_path: &str, home: &Path, forbidden: &Forbidden) -> Vec<Toolchain> {
-    let mut found: Vec<Toolchain> = Vec::new();
+    let (mut found, mut looked_at): (Vec<Toolchain>, Vec<Vec<PathBuf>>) = Default::default();
     for dir in search_path.split(':').map(Path::new).filter(|dir| dir.is_absolute()) {
         if in_system_tree(dir) {
             continue;
@@ -61,13 +61,16 @@ pub fn toolchains(search_path: &str, home: &Path, forbidden: &Forbidden) -> Vec<
             Err(_) => Some((vec![elsewhere(dir)], Vec::new())),
         };
         let Some((paths, env)) = toolchain else { continue };
+        if looked_at.contains(&paths) {
+            continue;
+        }
         let may_be_shown = |path: &HostPath| {
             path.kind == HostKind::Directory
                 && path.names().iter().all(|name| forbidden.reason(name).is_none())
         };
-        let paths: Vec<HostPath> =
-            paths.iter().filter_map(|path| look_up(path).ok()).filter(may_be_shown).collect();
-        let toolchain = Toolchain { paths, env };
+        let there = paths.iter().filter_map(|path| look_up(path).ok());
+        let toolchain = Toolchain { paths: there.filter(may_be_shown).collect(), env };
+        looked_at.push(paths);
         if !toolchain.paths.is_empty() && !found.contains(&toolchain) {
             found.push(toolchain);
         }

@@ -65,6 +65,15 @@ impl<'a> Watcher<'a> {
         Self { scribe, plan, stdout, stderr, seen, base, dir, record, halt, bases, trouble: None }
     }
 
+    fn keep_bases(&mut self) {
+        if self.plan.stages() && !self.plan.copies() {
+            let upper = self.dir.join(UPPER);
+            let workspace = &self.plan.workspace.source.real;
+            // Without it, a file that changes on both sides meanwhile has no base to merge from.
+            self.bases = BaseKeeper::start(&upper, self.dir, workspace, self.base).ok();
+        }
+    }
+
     fn event(&mut self, kind: EventKind) {
         if let Err(error) = self.scribe.event(kind)
             && self.trouble.is_none()
@@ -106,6 +115,7 @@ impl Watch for Watcher<'_> {
 
     fn notice(&mut self, notice: &Notice) {
         let event = match notice {
+            Notice::Lasting => return self.keep_bases(),
             Notice::TimedOut { limit, idle } => {
                 let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
                 EventKind::Timeout { limit: Span { millis }.to_string(), idle: *idle }
@@ -120,11 +130,9 @@ impl Watch for Watcher<'_> {
 
 impl Observer for Watcher<'_> {
     fn standing(&mut self, standing: Standing) {
-        if self.plan.stages() && !self.plan.copies() {
-            let upper = self.dir.join(UPPER);
-            let workspace = &self.plan.workspace.source.real;
-            // Without it, a file that changes on both sides meanwhile has no base to merge from.
-            self.bases = BaseKeeper::start(&upper, self.dir, workspace, self.base).ok();
+        // A container lasts longer than that by itself.
+        if standing.container_id.is_some() {
+            self.keep_bases();
         }
         let event = EventKind::Started {
             state: Status {

@@ -125,12 +125,11 @@ struct Looking {
 
 impl Looking {
     fn run(mut self) {
-        let mut pause = PAUSE / 2;
-        while !self.end.comes_within(pause) {
+        loop {
             let begin = Instant::now();
             self.look_around();
-            pause = PAUSE.max(begin.elapsed() * SHARE);
-            if self.seen.len() >= PATHS {
+            let pause = PAUSE.max(begin.elapsed() * SHARE);
+            if self.seen.len() >= PATHS || self.end.comes_within(pause) {
                 return;
             }
         }
