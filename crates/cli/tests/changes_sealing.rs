@@ -220,3 +220,39 @@ fn what_the_host_changed_first_has_no_base() {
         assert_eq!(manifest.entry("dir/new")["before"]["content"], "unknown");
     });
 }
+
+/// The disk of the state directory is full when the command ends: its exit code is not lost, and what can be
+/// recorded is, once there is room.
+#[test]
+#[cfg_attr(not(feature = "fault-injection"), ignore = "mounts, which needs root: cargo xtask test")]
+fn a_full_disk_at_the_end() {
+    let env = TestEnv::with_binary(BINARY);
+    let state = env.state_dir().parent().unwrap().to_owned();
+    let mount = |args: &[&str]| {
+        let done = std::process::Command::new("mount").args(args).arg(&state).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    mount(&["-t", "tmpfs", "-o", "size=6m,mode=755", "none"]);
+    let _mounted = Mounted(state.clone());
+    let script = "echo kept > kept; head -c 9000000 /dev/zero > fill; echo said; exit 7";
+    let done = native::run(&env, &[], script);
+    done.assert_exit(7).assert_stdout("said\n").assert_stderr_has("could not be written down");
+    mount(&["-o", "remount,size=64m"]);
+    env.run(["gc"]).assert_exit(0);
+    let record = env.latest_record();
+    assert_eq!(record["outcome"]["class"], "exited", "{record}");
+    assert_eq!(record["outcome"]["exit_code"], 7, "{record}");
+    assert_eq!(env.manifest("last").bytes("after", "kept"), b"kept\n");
+    assert!(fs::symlink_metadata(env.run_dir("last").join("outcome")).is_err());
+    env.run(["audit", "verify"]).assert_exit(0);
+    env.run(["apply", "kept"]).assert_exit(0);
+}
+
+struct Mounted(std::path::PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let done = std::process::Command::new("umount").arg(&self.0).status().unwrap();
+        assert!(done.success() || std::thread::panicking());
+    }
+}

@@ -25,8 +25,9 @@ use crate::clock;
 use crate::engine::{Engine, Surroundings};
 use crate::events::{Journal, as_map};
 use crate::launcher::{Swept, sweep_dead};
+use crate::run::class_name;
 use crate::run::sealing::{Again, Sealing, base, seal_run};
-use crate::runs::{Scribe, Store, is_running};
+use crate::runs::{Scribe, Store, is_running, last_words};
 use crate::state::{StateDir, StateError};
 
 /// How long a sandbox may outlive its supervisor, which the kernel kills it for.
@@ -103,6 +104,16 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
         }
         let receipt =
             if left.is_empty() { CleanupReceipt::Terminated } else { CleanupReceipt::Unconfirmed };
+        if let (None, Some(outcome)) = (&record.outcome, last_words::read(&store.dir(run))) {
+            let status = Status {
+                status: class_name(outcome.class),
+                exit_code: outcome.exit_code,
+                ..Status::default()
+            };
+            events.push(EventKind::Stopped { state: status, signal: outcome.signal });
+            record.outcome = Some(outcome);
+            record.finished_at = Some(clock::now());
+        }
         if record.outcome.is_none() {
             let message = "the process that ran it died before it ended";
             record.outcome = Some(Outcome::ended(OutcomeClass::SandboxFailure, None, message));
@@ -117,6 +128,8 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
             left: left.clone(),
             evidence: Some(evidence),
         })?;
+        let dir = store.dir(run);
+        last_words::forget(&dir).map_err(StateError::io("remove", &dir))?;
         match unsealed {
             Some(reason) => left.push(format!("unsealed changes: {reason}")),
             None if left.is_empty() => store.retire(run)?,

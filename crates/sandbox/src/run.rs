@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::backend::{Backend, Selection, select};
 use cofferdam_core::env::Secret;
-use cofferdam_core::event::{EventKind, Status};
+use cofferdam_core::event::{EventKind, Evidence, Status};
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::plan::{Plan, plan};
@@ -28,7 +28,7 @@ use crate::changes::halt::Halt;
 use crate::clock;
 use crate::engine::{Engine, Surroundings};
 use crate::request::Request;
-use crate::runs::{Scribe, Store};
+use crate::runs::{Scribe, Store, last_words};
 use crate::state::{StateDir, StateError};
 use sealing::{Again, Sealing, base, seal_run};
 use watcher::{Seen, Watcher};
@@ -50,6 +50,9 @@ pub enum RunError {
     State(#[from] StateError),
     #[error("cannot take over signals")]
     Signals { source: cofferdam_native::SysError },
+    /// It ran: the record says how that went, and stands nowhere yet.
+    #[error("how it ended could not be written down")]
+    Unrecorded { record: Box<Record>, source: StateError },
 }
 
 /// Decides what would be done, without doing any of it. `state` is where runs are kept, which need not
@@ -202,7 +205,7 @@ pub fn perform_by(
         Ok(begun) => begun.run(plan, &stage, &mut watcher),
         Err(error) => error.finish(),
     };
-    let mut seen = watcher.finish()?;
+    let (mut seen, trouble) = watcher.finish();
     let _bases = seen.bases.take();
     // Where something of it may still run, sealing is for whoever sees it gone.
     let is_gone = finish.cleanup.receipt == CleanupReceipt::Terminated;
@@ -212,11 +215,29 @@ pub fn perform_by(
         None => Sealing::Nothing,
     };
     let is_over = is_gone && !matches!(sealing, Sealing::Failed { again: Again::Yes, .. });
-    let record = conclude(&mut scribe, record, finish, seen, sealing)?;
-    if is_over {
-        store.retire(run)?;
+    let (events, cleanup) = conclude(&mut record, finish, seen, sealing);
+    let closed = scribe.close(&record, events, cleanup).and_then(|record| {
+        if is_over {
+            store.retire(run)?;
+        }
+        Ok(record)
+    });
+    match (closed, trouble) {
+        (Ok(record), None) => Ok(record),
+        (Ok(record), Some(source)) => {
+            Err(RunError::Unrecorded { record: Box::new(record), source })
+        }
+        (Err(source), _) => Err(unrecorded(&dir, record, source)),
     }
-    Ok(record)
+}
+
+/// The command has run, whatever became of the paper-work: its outcome is not lost with that.
+fn unrecorded(dir: &Path, record: Record, source: StateError) -> RunError {
+    if let Some(outcome) = &record.outcome {
+        // Where not even this can be left, clean-up will not know how it ended; the caller is told now.
+        last_words::leave(dir, outcome).ok();
+    }
+    RunError::Unrecorded { record: Box::new(record), source }
 }
 
 /// The events that say what was decided.
@@ -252,14 +273,13 @@ fn decisions(selection: &Selection, plan: &Plan) -> Vec<EventKind> {
     events
 }
 
-/// The events and the record of the end.
+/// Puts the end into the record, and returns the events of it: the last is to carry the evidence.
 fn conclude(
-    scribe: &mut Scribe,
-    mut record: Record,
+    record: &mut Record,
     finish: Finish,
     seen: Seen,
     sealing: Sealing,
-) -> Result<Record, StateError> {
+) -> (Vec<EventKind>, impl FnOnce(Evidence) -> EventKind + use<>) {
     let Finish { outcome, usage, cleanup } = finish;
     let mut events = Vec::new();
     let output = &seen.output;
@@ -300,14 +320,10 @@ fn conclude(
     let (receipt, left) = (cleanup.receipt, cleanup.left.clone());
     record.cleanup = Some(cleanup);
     record.finished_at = Some(clock::now());
-    scribe.close(&record, events, |evidence| EventKind::Cleanup {
-        receipt,
-        left,
-        evidence: Some(evidence),
-    })
+    (events, move |evidence| EventKind::Cleanup { receipt, left, evidence: Some(evidence) })
 }
 
-fn class_name(class: OutcomeClass) -> String {
+pub(crate) fn class_name(class: OutcomeClass) -> String {
     serde_json::to_value(class).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }
 

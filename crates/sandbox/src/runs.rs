@@ -4,6 +4,7 @@
 //! replaced whole; only the run's owner writes it, or whoever found the owner dead.
 
 pub(crate) mod evidence;
+pub(crate) mod last_words;
 mod output;
 mod owner;
 mod scribe;

@@ -20,7 +20,7 @@ use cofferdam_sandbox::backend::Streams;
 use cofferdam_sandbox::changes::resume::origin;
 use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::request::{Ask, Request, assemble};
-use cofferdam_sandbox::run::{Attempt, Prepared, perform, prepare, reject};
+use cofferdam_sandbox::run::{Attempt, Prepared, RunError, perform, prepare, reject};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
@@ -67,7 +67,18 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
         stdout: own.map(|(stdout, _)| stdout),
         stderr: own.map(|(_, stderr)| stderr),
     };
-    let record = perform(&state, &context.actor, &prepared, streams).map_err(not_run)?;
+    let record = match perform(&state, &context.actor, &prepared, streams) {
+        // The command has run, and its exit code is what the caller waits for.
+        Err(RunError::Unrecorded { record, source }) => {
+            let error = anyhow::Error::new(source);
+            say(&format!(
+                "warning: how it ended could not be written down: {error:#}; make room, and `cofferdam gc` \
+                 writes what can still be known"
+            ));
+            *record
+        }
+        performed => performed.map_err(not_run)?,
+    };
     let exit = finish(args, &state, report.as_ref(), &record, out)?;
     if args.apply {
         bring_home(args, context, &record);

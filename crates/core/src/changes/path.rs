@@ -69,6 +69,13 @@ impl ChangePath {
         self.as_bytes().split(|byte| *byte == b'/').map(OsStr::from_bytes)
     }
 
+    /// The last name.
+    pub fn name(&self) -> &OsStr {
+        let bytes = self.as_bytes();
+        let begin = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+        OsStr::from_bytes(&bytes[begin..])
+    }
+
     /// The last name, and the directory that it is in: `None` for the workspace itself.
     pub fn split(&self) -> (Option<Self>, &OsStr) {
         let bytes = self.as_bytes();

@@ -91,7 +91,7 @@ pub(super) fn take_over(
     }
     let left = match (workspace_of(&journal), slots::reopen(&journal.head.slots).map_err(failed)?) {
         (Ok(workspace), Some(slots)) => {
-            let ground = Ground { workspace: &workspace, slots };
+            let ground = Ground::new(&workspace, slots);
             take_all_back(&journal, &ground, &mut NoFaults)?
         }
         // The slots go last.

@@ -33,6 +33,9 @@ use crate::clock;
 use crate::state::private_file;
 use crate::tree::{remove_tree, remove_tree_unless};
 
+/// The manifest until it is whole.
+const UNFINISHED: &str = "manifest.tmp";
+
 /// What is to be sealed. The sandbox must be gone.
 #[derive(Debug)]
 pub struct SealRequest<'a> {
@@ -113,7 +116,12 @@ pub fn seal(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let path = dir.join(MANIFEST);
     let sealed = match File::open(&path) {
         Ok(file) => what_was_sealed(&file)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => capture(request)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            capture(request).inspect_err(|_| {
+                // On a full disk, what is half written takes the room of what says so.
+                fs::remove_file(dir.join(UNFINISHED)).ok();
+            })?
+        }
         Err(error) => return Err(SealError::io("open", &path)(error)),
     };
     clear(dir, request.halt)?;
@@ -141,7 +149,7 @@ pub(crate) fn is_sealed(dir: &Path) -> bool {
 
 fn capture(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let dir = request.dir;
-    let (path, temporary) = (dir.join(MANIFEST), dir.join("manifest.tmp"));
+    let (path, temporary) = (dir.join(MANIFEST), dir.join(UNFINISHED));
     let mut from = request.from.map(|_| resume::inherited(dir)).transpose()?;
     let began = from.as_ref().map(|set| set.header().base);
     let header = Header {

@@ -88,7 +88,8 @@ impl<'a> Watcher<'a> {
         args.iter().map(|arg| Inert::os(&arg.0).to_string()).collect()
     }
 
-    pub(super) fn finish(self) -> Result<Seen, StateError> {
+    /// What was seen, and the first event that could not be written.
+    pub(super) fn finish(self) -> (Seen, Option<StateError>) {
         let Self { stdout, stderr, mut seen, bases, trouble, .. } = self;
         if let Some(bases) = &bases {
             bases.stop();
@@ -98,10 +99,7 @@ impl<'a> Watcher<'a> {
         let (stderr_bytes, stderr, _) = stderr.finish();
         let truncated = stdout.dropped > 0 || stderr.dropped > 0;
         seen.output = Output { stdout_bytes, stderr_bytes, truncated, stdout, stderr };
-        match trouble {
-            None => Ok(seen),
-            Some(error) => Err(error),
-        }
+        (seen, trouble)
     }
 }
 

@@ -50,13 +50,14 @@ impl Carrier<'_> {
             Ok(settled) => settled,
             Err(error) => return Err(Failed(self.abandon(number, error))),
         };
-        let ground = Ground { workspace: self.site.workspace, slots };
-        let made = make(&journal, &ground, faults, progress).and_then(|()| {
+        let ground = Ground::new(self.site.workspace, slots);
+        let mut begun = 0;
+        let made = make(&journal, &ground, &mut begun, faults, progress).and_then(|()| {
             let done = faults.before(Point::Done).and_then(|()| sync(&journal, &ground));
             done.and_then(|()| journal.set_done()).map_err(unwritten(&journal))
         });
         if let Err(error) = made {
-            return Err(Failed(self.take_back(&journal, &ground, error, faults)));
+            return Err(Failed(self.take_back(&journal, &ground, begun, error, faults)));
         }
         let finished =
             finish(self.site.state, self.site.actor, &mut journal, &mut self.ledger, faults);
@@ -78,10 +79,11 @@ impl Carrier<'_> {
         self,
         journal: &Journal,
         ground: &Ground<'_>,
+        begun: usize,
         source: StepError,
         faults: &mut dyn Faults,
     ) -> ApplyError {
-        match take_all_back(journal, ground, faults) {
+        match take_back(journal, ground, begun, faults) {
             Ok(left) => {
                 let told =
                     tell_taken_back(self.site.state, self.site.actor, journal, &source, &left);
@@ -119,9 +121,11 @@ fn settle(
     Ok((journal, slots))
 }
 
+/// `begun` counts the steps that were made, and the one that failed.
 fn make(
     journal: &Journal,
     ground: &Ground<'_>,
+    begun: &mut usize,
     faults: &mut dyn Faults,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), StepError> {
@@ -129,6 +133,7 @@ fn make(
         let step = journal.step(number as usize).map_err(unwritten(journal))?;
         let fault = |source| StepError::Io { action: "apply", path: step.path.clone(), source };
         faults.before(Point::Step).map_err(fault)?;
+        *begun += 1;
         step.perform(ground)?;
         progress(Progress::Made(made));
     }
@@ -151,8 +156,8 @@ fn sync(journal: &Journal, ground: &Ground<'_>) -> io::Result<()> {
     }
     for dir in dirs {
         let opened = match &dir {
-            None => open_dir(ground.workspace.root(), "."),
-            Some(path) => match ground.workspace.place(path) {
+            None => open_dir(ground.workspace().root(), "."),
+            Some(path) => match ground.workspace().place(path) {
                 Ok(place) => open_dir(&place.dir, place.name),
                 // It was removed by a step.
                 Err(_) => continue,
@@ -173,14 +178,26 @@ fn open_dir(dir: &OwnedFd, name: impl rustix::path::Arg) -> Result<OwnedFd, rust
     openat(dir, name, flags, Mode::empty())
 }
 
-/// Takes back whatever was made, the last first. The words are about what could not be.
+/// Takes back whatever was made by somebody who died, the last first.
 pub(crate) fn take_all_back(
     journal: &Journal,
     ground: &Ground<'_>,
     faults: &mut dyn Faults,
 ) -> Result<Vec<String>, ApplyError> {
+    take_back(journal, ground, journal.len(), faults)
+}
+
+/// Takes back the first `begun` steps, the last first. The words are about what could not be.
+fn take_back(
+    journal: &Journal,
+    ground: &Ground<'_>,
+    begun: usize,
+    faults: &mut dyn Faults,
+) -> Result<Vec<String>, ApplyError> {
     let mut left = Vec::new();
-    for number in journal.order().into_iter().rev() {
+    let mut order = journal.order();
+    order.truncate(begun);
+    for number in order.into_iter().rev() {
         let back = (|| {
             faults.before(Point::Back)?;
             journal.step(number as usize)

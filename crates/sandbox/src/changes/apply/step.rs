@@ -5,11 +5,14 @@
 //! step replaces or deletes is moved into a slot and never removed: the very file, with its times and
 //! attributes, is what undo puts back.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use cofferdam_core::changes::manifest::Moment;
 use cofferdam_core::changes::{ChangePath, ContentHash, Node};
@@ -83,9 +86,15 @@ pub(crate) enum Phase {
 /// What steps work on.
 #[derive(Debug)]
 pub(crate) struct Ground<'w> {
-    pub(crate) workspace: &'w Workspace,
+    workspace: &'w Workspace,
     pub(crate) slots: OwnedFd,
+    /// Directories that steps were made in, held open: a step is taken back in the very directory that it
+    /// was made in, whatever has its name by then.
+    held: RefCell<BTreeMap<Option<ChangePath>, Rc<OwnedFd>>>,
 }
+
+/// So many are held; a process may have a thousand files open.
+const HELD: usize = 400;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
@@ -122,6 +131,10 @@ impl Step {
     /// Makes the step, if what it changes is still what it was planned for.
     pub(crate) fn perform(&self, ground: &Ground<'_>) -> Result<(), StepError> {
         let place = ground.workspace.place(&self.path)?;
+        if !ground.hold(&self.path, &place).map_err(self.io("hold the directory of"))? {
+            let why = "its directory was replaced on the host this very moment".to_owned();
+            return Err(StepError::Moved { path: self.path.clone(), why });
+        }
         match &self.act {
             Act::Chmod { ino, from, to } => {
                 if !chmod(&place, *ino, *from, *to).map_err(self.io("change the mode of"))? {
@@ -156,6 +169,8 @@ impl Step {
                     }
                     done => done.map_err(|errno| self.io("remove")(errno.into()))?,
                 }
+                // What is taken back is put into the one that is made again.
+                ground.held.borrow_mut().remove(&Some(self.path.clone()));
             }
         }
         Ok(())
@@ -164,7 +179,7 @@ impl Step {
     /// Takes the step back, whether it was made or not. The words say what could not be, because somebody
     /// worked on that very file in between; nothing of theirs is touched.
     pub(crate) fn take_back(&self, ground: &Ground<'_>) -> Result<Option<String>, StepError> {
-        let place = match ground.workspace.place(&self.path) {
+        let place = match ground.place_of_made(&self.path) {
             Ok(place) => place,
             // Its directory was not put there yet: then neither was this.
             Err(WorkspaceError::NoParent { .. } | WorkspaceError::Detour { .. })
@@ -172,6 +187,7 @@ impl Step {
             {
                 return Ok(None);
             }
+            Err(_) if self.was_not_made(ground).map_err(self.io("look at"))? => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let there = place.look().map_err(self.io("look at"))?;
@@ -231,6 +247,17 @@ impl Step {
         Ok(None)
     }
 
+    /// Whether its slot shows that nothing was done yet.
+    fn was_not_made(&self, ground: &Ground<'_>) -> io::Result<bool> {
+        Ok(match &self.act {
+            Act::Put { slot, staged, .. } | Act::Exchange { slot, staged, .. } => {
+                ground.look(*slot)?.is_some_and(|slot| slot.ino == staged.ino)
+            }
+            Act::Take { slot, .. } => ground.look(*slot)?.is_none(),
+            Act::Chmod { .. } | Act::Rmdir { .. } => false,
+        })
+    }
+
     /// Whether this only opened a directory so that `next` could remove it.
     pub(crate) fn opens_for(&self, next: Option<&Self>) -> bool {
         matches!(self.act, Act::Chmod { .. })
@@ -272,6 +299,39 @@ impl Step {
     fn io(&self, action: &'static str) -> impl FnOnce(io::Error) -> StepError {
         let path = self.path.clone();
         move |source| StepError::Io { action, path, source }
+    }
+}
+
+impl<'w> Ground<'w> {
+    pub(crate) fn new(workspace: &'w Workspace, slots: OwnedFd) -> Self {
+        Self { workspace, slots, held: RefCell::default() }
+    }
+
+    pub(crate) fn workspace(&self) -> &Workspace {
+        self.workspace
+    }
+
+    /// Holds the directory of a step. `false` where an earlier step was made in another of that name.
+    fn hold(&self, path: &ChangePath, place: &Place<'_>) -> io::Result<bool> {
+        let mut held = self.held.borrow_mut();
+        let parent = path.split().0;
+        if let Some(held) = held.get(&parent) {
+            let (held, now) = (fstat(&**held)?, fstat(&place.dir)?);
+            return Ok((held.st_dev, held.st_ino) == (now.st_dev, now.st_ino));
+        }
+        if held.len() < HELD {
+            held.insert(parent, Rc::new(place.dir.try_clone()?));
+        }
+        Ok(true)
+    }
+
+    /// Where a step was made, or would have been.
+    fn place_of_made<'p>(&self, path: &'p ChangePath) -> Result<Place<'p>, WorkspaceError> {
+        let held = self.held.borrow().get(&path.split().0).map(Rc::clone);
+        match held.and_then(|dir| dir.try_clone().ok()) {
+            Some(dir) => Ok(Place { dir, name: path.name() }),
+            None => self.workspace.place(path),
+        }
     }
 }
 
