@@ -150,6 +150,33 @@ fn nothing_that_was_planted_is_executed_or_comes_along() {
     });
 }
 
+/// Repositories whose objects are named by SHA-256: commits come home, and binary patches fit.
+#[test]
+fn of_a_repository_with_long_names() {
+    native::as_root_and_as_user(BINARY, |env| {
+        let file = env.file("../repo/tracked", "1\n");
+        let repo = file.parent().unwrap().to_owned();
+        git(env, &repo, &["init", "-q", "-b", "main", "--object-format=sha256", "."]);
+        env.file("../repo/binary", b"\0old");
+        git(env, &repo, &["add", "."]);
+        git(env, &repo, &["commit", "-qm", "first"]);
+        inside(env, &repo, &format!("{COMMIT}; printf '\\0new' > binary; git gc -q"));
+        let log = about(env, &repo, &["diff", "--log", "--json"]).json();
+        assert_eq!(
+            (&log[0]["subject"], log[0]["id"].as_str().unwrap().len()),
+            (&"add two".into(), 64)
+        );
+        let patch = about(env, &repo, &["diff", "--patch", "binary"]);
+        patch.assert_exit(0);
+        assert!(patch.stdout_text().contains("GIT binary patch"), "{patch:?}");
+        std::fs::write(env.top().join("patch"), &patch.stdout).unwrap();
+        git(env, &repo, &["apply", "--check", "../patch"]);
+        about(env, &repo, &["apply", "--branch", "agent"]).assert_exit(0);
+        assert_eq!(subjects(env, &repo, "agent"), "add two\nadd one\nfirst\n");
+        git(env, &repo, &["fsck", "--strict"]);
+    });
+}
+
 #[test]
 fn a_broken_object_does_not_come_home() {
     claim::as_root_and_as_user(BINARY, |env| {

@@ -52,7 +52,7 @@ pub use beneath::{Workspace, WorkspaceError};
 pub use capture::CaptureError;
 pub use census::{CensusError, count_paths};
 pub use git::GitError;
-pub use history::{Commit, History, HistoryError, Imported};
+pub use history::{Commit, History, HistoryError, Imported, ObjectFormat};
 pub use inspection::Inspector;
 pub(crate) use ledger::known_hashes;
 pub use ledger::{EntryState, Ledger, LedgerError, Operation, OperationKind};

@@ -21,8 +21,8 @@ use cofferdam_core::changes::Entry;
 use cofferdam_core::changes::rename::Renames;
 use cofferdam_core::changes::text::CONTEXT;
 use cofferdam_core::inert::Inert;
-use cofferdam_sandbox::changes::Ledger;
 use cofferdam_sandbox::changes::diff::{Contents, Item, Items, find_moves, pending};
+use cofferdam_sandbox::changes::{Ledger, ObjectFormat};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -162,7 +162,8 @@ pub(crate) fn run(
 }
 
 fn write_patch(args: &DiffArgs, view: &mut View, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut patch = patch::Patch::new(args.unified);
+    let format = ObjectFormat::of_run(&view.sealed.record);
+    let mut patch = patch::Patch::new(args.unified, format);
     view.each(|item, contents| patch.write(&item, contents, out))?;
     Ok(patch.tell_what_is_missing(&mut std::io::stderr().lock())?)
 }

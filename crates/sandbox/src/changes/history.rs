@@ -89,6 +89,28 @@ const MOST: u64 = 4 << 30;
 const LONGEST_REFERENCE: u64 = 4096;
 const LONGEST_PACKED: u64 = 16 << 20;
 
+/// How a repository names its objects.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ObjectFormat {
+    #[default]
+    Sha1,
+    Sha256,
+}
+
+impl ObjectFormat {
+    /// That of the host's repository of a run. Where there is none, or no git, the usual one.
+    pub fn of_run(record: &Record) -> Self {
+        let elsewhere = record.plan.as_ref().and_then(|plan| plan.repository.as_ref());
+        let own = || record.workspace.join(".git");
+        let dir = elsewhere.map_or_else(own, |repository| repository.source.real.to_path_buf());
+        let asked = Git::of_host(&dir).map(|git| git.ask(["rev-parse", "--show-object-format"]));
+        match asked {
+            Ok(Ok(said)) if said.trim_ascii() == b"sha256" => Self::Sha256,
+            _ => Self::Sha1,
+        }
+    }
+}
+
 impl History {
     /// Gathers the commits of a run.
     pub fn of_run(state: &StateDir, record: &Record) -> Result<Self, HistoryError> {

@@ -3,9 +3,11 @@
 
 use std::io::{self, Write};
 
+use cofferdam_sandbox::changes::ObjectFormat;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest as _, Sha1};
+use sha2::Sha256;
 
 const ALPHABET: &[u8; 85] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
@@ -13,11 +15,26 @@ const ALPHABET: &[u8; 85] =
 const LINE: usize = 52;
 
 /// The name that git has for a content.
-pub(super) fn object_name(content: &[u8]) -> String {
-    let mut hasher = Sha1::new();
-    hasher.update(format!("blob {}\0", content.len()));
-    hasher.update(content);
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+pub(super) fn object_name(format: ObjectFormat, content: &[u8]) -> String {
+    let head = format!("blob {}\0", content.len());
+    match format {
+        ObjectFormat::Sha1 => hex(&Sha1::new().chain_update(head).chain_update(content).finalize()),
+        ObjectFormat::Sha256 => {
+            hex(&Sha256::new().chain_update(head).chain_update(content).finalize())
+        }
+    }
+}
+
+/// The name that no content has.
+pub(super) fn no_object(format: ObjectFormat) -> String {
+    match format {
+        ObjectFormat::Sha1 => "0".repeat(40),
+        ObjectFormat::Sha256 => "0".repeat(64),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Both contents, so that the patch can be applied and taken back.
@@ -62,7 +79,12 @@ mod tests {
 
     #[test]
     fn nothing_is_named_and_written_as_git_does() {
-        assert_eq!(object_name(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        let name = |format| object_name(format, b"");
+        assert_eq!(name(ObjectFormat::Sha1), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        assert_eq!(
+            name(ObjectFormat::Sha256),
+            "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"
+        );
         // The compressed empty content, as zlib has it.
         let empty = [0x78, 0x01, 0x03, 0x00, 0x00, 0x00, 0x00, 0x01];
         assert_eq!(encoded(&empty), b"HcmV?d00001\n");

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use cofferdam_core::changes::text::{Line, Sides, Sight};
 use cofferdam_core::changes::{Change, ChangePath, Node};
+use cofferdam_sandbox::changes::ObjectFormat;
 use cofferdam_sandbox::changes::diff::{Contents, Found, Item};
 
 use super::binary;
@@ -19,16 +20,25 @@ const LARGEST_CARRIED: u64 = 64 * 1024 * 1024;
 /// How many paths that a patch leaves out are named one by one.
 const NAMED: usize = 10;
 
+/// How it is written.
+#[derive(Debug, Clone, Copy)]
+struct Style {
+    /// Lines around a change.
+    context: usize,
+    /// What a repository has to be of for a binary patch to be taken.
+    format: ObjectFormat,
+}
+
 #[derive(Debug)]
 pub(super) struct Patch {
-    context: usize,
+    style: Style,
     missing: Vec<String>,
     more: u64,
 }
 
 impl Patch {
-    pub(super) fn new(context: usize) -> Self {
-        Self { context, missing: Vec::new(), more: 0 }
+    pub(super) fn new(context: usize, format: ObjectFormat) -> Self {
+        Self { style: Style { context, format }, missing: Vec::new(), more: 0 }
     }
 
     pub(super) fn write(
@@ -42,7 +52,7 @@ impl Patch {
         }
         for piece in pieces(item) {
             match carried(&piece) {
-                Ok(piece) => write_piece(&piece, contents, self.context, out)?,
+                Ok(piece) => write_piece(&piece, contents, self.style, out)?,
                 // The other half of a file that became a directory, or the reverse.
                 Err(_) if item.entry.change == Change::Retyped => {}
                 Err(why) => self.leave_out(piece.to, why),
@@ -117,7 +127,7 @@ fn git_mode(node: &Node) -> &'static str {
 fn write_piece(
     piece: &Piece<'_>,
     contents: &Contents,
-    context: usize,
+    Style { context, format }: Style,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let old = match piece.old {
@@ -128,7 +138,7 @@ fn write_piece(
         Some(node) => Some(whole(piece.to, contents.after(piece.to, node, LARGEST_CARRIED)?)?),
         None => None,
     };
-    write_header(piece, old.as_deref(), new.as_deref(), out)?;
+    write_header(piece, (old.as_deref(), new.as_deref()), format, out)?;
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
     if old == new {
         return Ok(());
@@ -154,8 +164,8 @@ fn whole(path: &ChangePath, found: Found) -> Result<Vec<u8>, Failure> {
 
 fn write_header(
     piece: &Piece<'_>,
-    old: Option<&[u8]>,
-    new: Option<&[u8]>,
+    (old, new): (Option<&[u8]>, Option<&[u8]>),
+    format: ObjectFormat,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let side = |prefix: &str, path: &ChangePath| {
@@ -182,7 +192,10 @@ fn write_header(
         line(&[b"rename to ", &quoted(piece.to.as_bytes())])?;
     }
     if old != new {
-        let name = |side: Option<&[u8]>| side.map_or("0".repeat(40), binary::object_name);
+        let name = |side: Option<&[u8]>| match side {
+            Some(content) => binary::object_name(format, content),
+            None => binary::no_object(format),
+        };
         let kept = match modes {
             (Some(old), Some(new)) if old == new => format!(" {old}"),
             _ => String::new(),
