@@ -120,7 +120,7 @@ impl Engine {
         };
         let mut first = None;
         for socket in sockets {
-            match ask::ask(&socket, Patience::Greeting.span()) {
+            match ask::greet(&socket, Patience::Greeting.span()) {
                 Reached::Engine(version) => return Self::agree(socket, &version),
                 Reached::Missing => {}
                 trouble => {
@@ -245,7 +245,7 @@ fn lack(reason: impl Into<String>, remedy: impl Into<String>) -> Lack {
 fn unreached(backend: Backend, found: Option<(PathBuf, Reached)>) -> Lack {
     let program = if backend == Backend::Podman { "Podman" } else { "Docker" };
     let start = if backend == Backend::Podman {
-        "systemctl --user enable --now podman.socket, or with sudo and without --user for root"
+        "sudo systemctl enable --now podman.socket"
     } else {
         "sudo systemctl start docker"
     };

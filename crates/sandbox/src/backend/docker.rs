@@ -50,7 +50,7 @@ use crate::engine::{Engine, EngineError, Patience, at};
 use crate::host::look_up;
 use crate::runs::current_owner;
 use crate::state::{StateError, write_atomically};
-pub(crate) use caps::caps;
+pub(crate) use caps::{caps, unfit};
 pub(crate) use chore::trial;
 pub(crate) use clean::{Cleared, clear, end_processes, marked, sweep};
 use create::CreateRequest;

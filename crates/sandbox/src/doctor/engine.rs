@@ -54,8 +54,7 @@ pub(super) const DOCKER: Engine = Engine {
     remedies: Remedies {
         install: "install Docker (https://docs.docker.com/engine/install)",
         start: "sudo systemctl start docker",
-        permit: "sudo usermod -aG docker $USER and log in anew (that group is as good as root); or use \
-                 rootless Docker",
+        permit: "sudo usermod -aG docker $USER and log in anew (that group is as good as root)",
     },
     address: address::docker,
     backend: Backend::Docker,
@@ -70,8 +69,8 @@ pub(super) const PODMAN: Engine = Engine {
     container: Question::new("podman.container", "a container of Podman's"),
     remedies: Remedies {
         install: "install Podman (https://podman.io/docs/installation)",
-        start: "systemctl --user enable --now podman.socket, or with sudo and without --user for root",
-        permit: "systemctl --user enable --now podman.socket, and use your own",
+        start: "sudo systemctl enable --now podman.socket",
+        permit: "give yourself access to root's socket (that is as good as root); rootless Podman is not used",
     },
     address: address::podman,
     backend: Backend::Podman,
@@ -102,7 +101,11 @@ pub(super) fn examine(place: &Place, engine: Engine) -> Vec<Check> {
 fn container(place: &Place, engine: Engine) -> Check {
     let begun = Instant::now();
     let tried = match Found::find(engine.backend, &place.engines) {
-        Ok(found) => docker::trial(&found),
+        Ok(found) => match docker::unfit(&found) {
+            Ok(None) => docker::trial(&found),
+            Ok(Some(lack)) => return engine.container.fail(lack.reason, lack.remedy),
+            Err(why) => Err(why),
+        },
         Err(lack) => return engine.container.fail(lack.reason, lack.remedy),
     };
     match tried {

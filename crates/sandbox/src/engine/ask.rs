@@ -52,24 +52,51 @@ pub(crate) fn ask(path: &Path, patience: Duration) -> Reached {
     }
 }
 
-fn converse(path: &Path, patience: Duration) -> Result<Version, Reached> {
-    let ping = get(path, "/_ping", Instant::now() + patience)?;
-    if ping.status != 200 {
-        return Err(Reached::Stranger(format!("status {} to a ping", ping.status)));
+/// The same for somebody in a hurry: an engine that introduces itself when greeted is not asked for its version,
+/// for which it would start programs.
+pub(crate) fn greet(path: &Path, patience: Duration) -> Reached {
+    match ping(path, patience) {
+        Ok(answer) => introduced(&answer).map_or_else(|| ask(path, patience), Reached::Engine),
+        Err(reached) => reached,
     }
-    let answer = get(path, "/version", Instant::now() + 5 * patience)?;
+}
+
+fn ping(path: &Path, patience: Duration) -> Result<Vec<u8>, Reached> {
+    let (ping, whole) = get(path, "/_ping", Instant::now() + patience)?;
+    match ping.status {
+        200 => Ok(whole),
+        status => Err(Reached::Stranger(format!("status {status} to a ping"))),
+    }
+}
+
+/// Who it is, by the head of its answer to a ping.
+fn introduced(answer: &[u8]) -> Option<Version> {
+    let (kind, version) = http::field(answer, "Server")?.split_once('/')?;
+    let name = match kind {
+        "Docker" => "Engine",
+        "Libpod" => "Podman Engine",
+        _ => return None,
+    };
+    let engine = version.split(' ').next()?.to_owned();
+    let api = http::field(answer, "Api-Version")?.to_owned();
+    Some(Version { name: Some(name.to_owned()), engine: short(engine), api: short(api) })
+}
+
+fn converse(path: &Path, patience: Duration) -> Result<Version, Reached> {
+    ping(path, patience)?;
+    let (answer, _) = get(path, "/version", Instant::now() + 5 * patience)?;
     version(&answer).map_err(Reached::Stranger)
 }
 
-fn get(path: &Path, target: &str, deadline: Instant) -> Result<Response, Reached> {
+fn get(path: &Path, target: &str, deadline: Instant) -> Result<(Response, Vec<u8>), Reached> {
     let left = deadline.saturating_duration_since(Instant::now());
     // No time is no bound to the kernel: it would wait for ever.
     if left.is_zero() {
         return Err(Reached::Hung);
     }
     let stream = connect::unix_stream(path, left).map_err(unreached)?;
-    http::exchange(stream, &Request::get(target), SMALL, deadline).map_err(
-        |trouble| match trouble {
+    http::exchange_whole(stream, &Request::get(target), SMALL, deadline).map_err(|trouble| {
+        match trouble {
             Trouble::Hung => Reached::Hung,
             Trouble::TooLong => Reached::Stranger("an answer without end".to_owned()),
             Trouble::Garbled(seen) if seen.is_empty() => {
@@ -79,8 +106,8 @@ fn get(path: &Path, target: &str, deadline: Instant) -> Result<Response, Reached
                 Reached::Stranger(String::from_utf8_lossy(&seen).into_owned())
             }
             Trouble::Io(error) => Reached::Failed(error),
-        },
-    )
+        }
+    })
 }
 
 /// Why there is no connection.
@@ -132,6 +159,20 @@ fn short(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_that_introduces_itself_is_known_by_that() {
+        let said = |server: &str| {
+            let head =
+                format!("HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nserver: {server}\r\n\r\nOK");
+            introduced(head.as_bytes()).map(|version| (version.name.unwrap(), version.engine))
+        };
+        let known = |name: &str, engine: &str| Some((name.to_owned(), engine.to_owned()));
+        assert_eq!(said("Docker/20.10.24 (linux)"), known("Engine", "20.10.24"));
+        assert_eq!(said("Libpod/4.3.1 (linux)"), known("Podman Engine", "4.3.1"));
+        assert_eq!(said("nginx/1.2"), None);
+        assert_eq!(introduced(b"HTTP/1.1 200 OK\r\nServer: Docker/1\r\n\r\n"), None);
+    }
 
     fn answer(status: u16, body: &str) -> Response {
         Response { status, body: body.into() }

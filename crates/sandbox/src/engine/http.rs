@@ -86,21 +86,34 @@ impl<'a> Request<'a> {
 
 /// Asks, and reads the answer to its end, of which there may be `most` bytes.
 pub(crate) fn exchange(
-    mut stream: UnixStream,
+    stream: UnixStream,
     request: &Request<'_>,
     most: usize,
     deadline: Instant,
 ) -> Result<Response, Trouble> {
+    exchange_whole(stream, request, most, deadline).map(|(response, _)| response)
+}
+
+/// The same, with all that was said.
+pub(crate) fn exchange_whole(
+    mut stream: UnixStream,
+    request: &Request<'_>,
+    most: usize,
+    deadline: Instant,
+) -> Result<(Response, Vec<u8>), Trouble> {
     request.send(&mut stream, deadline, "Connection: close\r\n")?;
     let mut seen = Vec::new();
     loop {
         match read_more(&mut stream, &mut seen, deadline)? {
-            0 => return at_end(&seen).ok_or_else(|| garbled(&seen)),
+            0 => {
+                let response = at_end(&seen).ok_or_else(|| garbled(&seen))?;
+                return Ok((response, seen));
+            }
             _ if !begins_well(&seen) => return Err(garbled(&seen)),
             _ => {}
         }
         if let Some(response) = complete(&seen) {
-            return Ok(response);
+            return Ok((response, seen));
         }
         if seen.len() > most {
             return Err(Trouble::TooLong);
@@ -355,6 +368,13 @@ fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
         body.extend_from_slice(rest.get(..size)?);
         rest = rest.get(size.checked_add(2)?..)?;
     }
+}
+
+/// A line of an answer's head, by its name.
+pub(crate) fn field<'a>(answer: &'a [u8], name: &str) -> Option<&'a str> {
+    let head = std::str::from_utf8(&answer[..find(answer, b"\r\n\r\n")?]).ok()?;
+    let mut fields = head.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));
+    fields.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
 }
 
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cofferdam_core::backend::Backend;
-use cofferdam_core::caps::{Caps, Guarantee};
+use cofferdam_core::caps::{Caps, Guarantee, Lack};
 use cofferdam_core::image::ImageRef;
 use cofferdam_core::quantity::ByteSize;
 use cofferdam_core::spec::{Network, Pull, SandboxSpec};
@@ -30,6 +30,38 @@ pub(super) struct Info {
     mem_total: u64,
     #[serde(rename = "NCPU")]
     processors: u64,
+}
+
+impl Info {
+    fn has_option(&self, name: &str) -> bool {
+        self.security_options.iter().any(|option| option.starts_with(name))
+    }
+
+    /// Why no run at all can be carried out by such an engine.
+    fn unfit(&self) -> Option<Lack> {
+        let lack = |reason: &str, remedy: &str| {
+            Some(Lack { reason: reason.to_owned(), remedy: remedy.to_owned() })
+        };
+        if self.os != "linux" {
+            return lack(&format!("its containers are of {}", self.os), "use one for Linux");
+        }
+        if self.operating_system.contains("Docker Desktop") {
+            let reason =
+                "Docker Desktop runs in a machine of its own, which does not see this disk";
+            return lack(reason, "use an engine on this host");
+        }
+        if self.has_option("name=rootless") {
+            let reason = "it runs rootless, where files would belong to ids that are not yours";
+            return lack(reason, "use the native backend, or an engine of root's");
+        }
+        None
+    }
+}
+
+/// Why no run at all can be carried out by this engine; or why it did not say.
+pub(crate) fn unfit(engine: &Engine) -> Result<Option<Lack>, String> {
+    let info: Info = engine.get("/info", Patience::Short).map_err(|error| error.to_string())?;
+    Ok(info.unfit())
 }
 
 /// What of a request only the engine can answer for.
@@ -77,18 +109,9 @@ pub(super) fn judge(
     found: &Found,
 ) -> Caps {
     use Guarantee::*;
-    let option = |name: &str| info.security_options.iter().any(|o| o.starts_with(name));
     let unusable = |reason: String, remedy: &str| Caps::unusable(backend, reason, remedy);
-    if info.os != "linux" {
-        return unusable(format!("its containers are of {}", info.os), "use one for Linux");
-    }
-    if info.operating_system.contains("Docker Desktop") {
-        let reason = "Docker Desktop runs in a machine of its own, which does not see this disk";
-        return unusable(reason.to_owned(), "use an engine on this host");
-    }
-    if option("name=rootless") {
-        let reason = "it runs rootless, where files would belong to ids that are not yours";
-        return unusable(reason.to_owned(), "use the native backend, or an engine of root's");
+    if let Some(Lack { reason, remedy }) = info.unfit() {
+        return unusable(reason, &remedy);
     }
     let is_had = found.image || spec.fetch.pull != Pull::Never;
     if let Some(image) = wanted(spec).filter(|_| !is_had) {
@@ -111,7 +134,7 @@ pub(super) fn judge(
             caps = caps.without(guarantee, format!("the engine cannot limit {what}"), limits);
         }
     }
-    if !option("name=seccomp") {
+    if !info.has_option("name=seccomp") {
         let remedy = "use a kernel and an engine with system call filters";
         for guarantee in [Seccomp, SeccompProfile] {
             caps = caps.without(guarantee, "the engine has no system call filter", remedy);
