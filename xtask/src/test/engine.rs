@@ -56,6 +56,8 @@ impl Engines {
             .arg(format!("unix://{}", engines.podman().display()));
         for (name, mut command) in [("docker.log", docker), ("podman.log", podman)] {
             let log = fs::File::create(at(name)).context("cannot make a log")?;
+            // Podman's helpers leave files where they were started.
+            command.current_dir(&engines.dir);
             command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
             engines.daemons.push(command.spawn().context("cannot start an engine")?);
         }
