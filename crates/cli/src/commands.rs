@@ -17,6 +17,7 @@ pub(crate) mod logs;
 pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod session;
 pub(crate) mod show;
 pub(crate) mod trust;
 pub(crate) mod undo;

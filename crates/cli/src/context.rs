@@ -45,6 +45,11 @@ pub(crate) fn program() -> &'static str {
     })
 }
 
+/// The words of this program's own command line, for starting it once more.
+pub(crate) fn words() -> Vec<OsString> {
+    env::args_os().skip(1).collect()
+}
+
 /// A word as a shell takes it. One that cannot be shown as it is comes in bash's own quotes.
 pub(crate) fn quoted(word: &OsStr) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);

@@ -3,6 +3,7 @@
 //! `main` → [`run`] → one line a command. Each command is a file in [`commands`].
 
 mod allowed;
+mod asking;
 mod commands;
 mod context;
 mod exit;
@@ -23,7 +24,7 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use commands::{
     apply, audit, completions, config, diff, discard, doctor, drive, events, first, gate, gc,
-    launcher, logs, review, run as run_command, runs, show, trust, undo,
+    launcher, logs, review, run as run_command, runs, session, show, trust, undo,
 };
 use context::Context;
 use exit::Exit;
@@ -40,6 +41,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run_command::RunArgs>),
+    Session(session::SessionArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
@@ -107,6 +109,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     let out = &mut io::stdout().lock();
     match &cli.command {
         Command::Run(args) => run_command::run(args, &context, out),
+        Command::Session(args) => session::run(args, &context, out),
         Command::Runs(args) => runs::run(args, &context, out),
         Command::Show(args) => show::run(args, &context, out),
         Command::Logs(args) => logs::run(args, &context, out),
@@ -140,7 +143,11 @@ fn wrong_usage(error: &clap::Error) -> ExitCode {
         return Exit::Fine.into();
     }
     io::stderr().write_all(text.as_bytes()).ok();
-    let runs = std::env::args_os().nth(1).is_some_and(|command| command == "run");
+    let mut words = std::env::args_os().skip(1);
+    let runs = match words.next() {
+        Some(word) if word == "session" => words.next().is_some_and(|word| word == "exec"),
+        word => word.is_some_and(|word| word == "run"),
+    };
     if runs { Exit::NotRun.into() } else { Exit::Usage.into() }
 }
 

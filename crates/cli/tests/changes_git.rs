@@ -153,7 +153,7 @@ fn nothing_that_was_planted_is_executed_or_comes_along() {
 /// Repositories whose objects are named by SHA-256: commits come home, and binary patches fit.
 #[test]
 fn of_a_repository_with_long_names() {
-    native::as_root_and_as_user(BINARY, |env| {
+    claim::as_root_and_as_user(BINARY, |env| {
         let file = env.file("../repo/tracked", "1\n");
         let repo = file.parent().unwrap().to_owned();
         git(env, &repo, &["init", "-q", "-b", "main", "--object-format=sha256", "."]);

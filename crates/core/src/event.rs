@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backend::Backend;
 use crate::id::RunId;
+use crate::outcome::OutcomeClass;
 use crate::paths::ExactPath;
 use crate::receipt::CleanupReceipt;
 use crate::record::ChangeSummary;
@@ -129,6 +130,28 @@ pub enum EventKind {
     Cleanup { receipt: CleanupReceipt, left: Vec<String>, evidence: Option<Evidence> },
     #[serde(rename = "sandbox.orphan_removed")]
     OrphanRemoved { kind: String, name: String },
+    /// A command of a session is about to be started.
+    #[serde(rename = "session.exec_started")]
+    ExecStarted {
+        exec: u64,
+        name: Option<String>,
+        command: Vec<String>,
+        workdir: String,
+        /// Names of the variables that it has besides the session's.
+        env: Vec<String>,
+    },
+    /// A command of a session has ended. What it left running may go on.
+    #[serde(rename = "session.exec_ended")]
+    ExecEnded {
+        exec: u64,
+        status: OutcomeClass,
+        exit_code: Option<i32>,
+        signal: Option<i32>,
+        message: Option<String>,
+        wall_ms: u64,
+        stdout_bytes: u64,
+        stderr_bytes: u64,
+    },
     #[serde(rename = "changes.sealed")]
     Sealed {
         #[serde(flatten)]

@@ -4,6 +4,7 @@
 //! kept. Every check is a small function in [`rules`]; the first refusal ends the planning, so that
 //! what is refused never has a plan.
 
+mod exec;
 mod profile;
 mod requirements;
 mod rules;
@@ -23,7 +24,10 @@ use crate::policy::Policy;
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
 use crate::repository::Repository;
-use crate::spec::{Fetch, Limits, Mode, Network, Origin, SandboxSpec, Seccomp, Staging, Terminal};
+use crate::spec::{
+    Fetch, Limits, Mode, Network, Origin, Purpose, SandboxSpec, Seccomp, Staging, Terminal,
+};
+pub use exec::ExecSpec;
 pub use profile::Profile;
 
 /// Where the workspace stands inside every sandbox.
@@ -41,6 +45,8 @@ pub const PLAN_VERSION: u32 = 1;
 pub struct Plan {
     pub version: u32,
     pub backend: Backend,
+    #[serde(default, skip_serializing_if = "Purpose::is_command")]
+    pub purpose: Purpose,
     pub command: Vec<Arg>,
     /// Directory to start in, as the program sees it.
     pub workdir: ExactPath,
@@ -112,6 +118,7 @@ pub struct Override {
 pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Refusal> {
     let ceiling = policy.ceiling(spec.role.as_deref())?;
     rules::command(spec)?;
+    rules::session(spec, caps)?;
     rules::consistent(spec)?;
     rules::under_ceiling(spec, &ceiling)?;
     rules::within_host(spec, caps)?;
@@ -135,8 +142,9 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
     Ok(Plan {
         version: PLAN_VERSION,
         backend: caps.backend,
+        purpose: spec.purpose,
         command: spec.command.clone(),
-        workdir: workdir(spec, &target)?,
+        workdir: workdir(spec.workdir.as_ref(), &target)?,
         workspace: WorkspacePlan {
             source: spec.workspace.clone(),
             target,
@@ -178,8 +186,8 @@ fn root(spec: &SandboxSpec, caps: &Caps) -> Root {
 }
 
 /// A relative working directory is below the workspace and stays there.
-fn workdir(spec: &SandboxSpec, workspace: &Path) -> Result<ExactPath, Refusal> {
-    let Some(asked) = &spec.workdir else { return Ok(workspace.to_owned().into()) };
+fn workdir(asked: Option<&ExactPath>, workspace: &Path) -> Result<ExactPath, Refusal> {
+    let Some(asked) = asked else { return Ok(workspace.to_owned().into()) };
     let refuse = |message: String| Refusal {
         rule: Rule::ValueForm,
         field: "workdir".to_owned(),

@@ -15,9 +15,12 @@ use crate::paths::{Arg, ExactPath};
 use crate::quantity::{ByteSize, Cpus, Span};
 use crate::repository::Repository;
 
-/// A request for one sandboxed command, complete: nothing is looked up later but what the host can do.
+/// A request for one sandboxed command, or one session, complete: nothing is looked up later but what the
+/// host can do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxSpec {
+    #[serde(default)]
+    pub purpose: Purpose,
     pub command: Vec<Arg>,
     pub workspace: HostPath,
     /// Where the workspace's history is, if that is elsewhere.
@@ -51,6 +54,23 @@ pub struct SandboxSpec {
     /// The settings that somebody wrote down, as against the built-in defaults. What was asked for by
     /// name is refused where it cannot be held; on the bare host a default merely does not apply.
     pub explicit: BTreeSet<Key>,
+}
+
+/// What a sandbox is made for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// One command, with which it ends.
+    #[default]
+    Command,
+    /// Many commands, one after the other or at once. The request itself has none.
+    Session,
+}
+
+impl Purpose {
+    pub fn is_command(&self) -> bool {
+        *self == Self::Command
+    }
 }
 
 /// A sealed run whose changes another run begins with.

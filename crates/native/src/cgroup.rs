@@ -105,9 +105,13 @@ pub(crate) struct OomCount {
 
 impl OomCount {
     /// `oom_kill N` stands in both versions, in different files. Unreadable means none was counted.
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn count(&self) -> u64 {
         let text = kernel_text::read(&self.file).unwrap_or_default();
-        oom_kills(&text) > 0
+        oom_kills(&text)
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        self.count() > 0
     }
 }
 

@@ -7,13 +7,14 @@
 //! made for this very command are made, confined, read back and started by the same lines.
 //!
 //! Either all of the plan is in force when the command is executed, or nothing runs and the error says
-//! why. A sandbox runs one command and then ends.
+//! why. A sandbox runs one command and then ends; or it is a [`Room`] and takes many.
 //!
 //! Deliberately absent: any way to start with less. What the plan gives up by name it lists itself.
 
 mod error;
 mod holdings;
 mod prepare;
+mod room;
 mod streams;
 mod waiting;
 
@@ -25,6 +26,7 @@ use crate::process::{StartError, StdinKind};
 pub use error::ConfineError;
 pub(crate) use prepare::check_owners;
 pub use prepare::{Begun, Handed, Preparation, Prepared, Unsupplied, bear, begin, prepare};
+pub use room::{Guest, Room};
 pub use waiting::{Notes, Running, Waiting};
 
 /// What to start, and where its traces go.

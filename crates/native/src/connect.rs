@@ -1,12 +1,14 @@
-//! Connecting to somebody else's socket without waiting for ever.
+//! Connecting to somebody else's socket without waiting for ever, and who is at the other end.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::process::geteuid;
 
 /// Connects within `patience`, or fails with `WouldBlock`.
 ///
@@ -18,6 +20,18 @@ pub fn unix_stream(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
     connect(&socket, &address)?;
     Ok(UnixStream::from(socket))
+}
+
+/// Whether the process at the other end belongs to the user that this one acts as. Asked of the kernel.
+pub fn is_same_user(socket: impl AsFd) -> io::Result<bool> {
+    Ok(socket_peercred(socket)?.uid == geteuid())
+}
+
+/// From here on neither reading nor writing waits longer.
+pub fn bound(socket: impl AsFd, patience: Duration) -> io::Result<()> {
+    set_socket_timeout(&socket, Timeout::Recv, Some(patience))?;
+    set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
+    Ok(())
 }
 
 #[cfg(test)]

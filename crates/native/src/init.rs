@@ -1,23 +1,28 @@
-//! The first process of a sandbox: waits for its order, starts the command, passes signals on, reaps, and reports the end.
+//! The first process of a sandbox: waits for orders, starts commands, passes signals on, reaps, and reports
+//! each end.
 //!
-//! It is as confined as the command. When it ends, the kernel ends everything in its pid namespace;
+//! It is as confined as the commands. When it ends, the kernel ends everything in its pid namespace;
 //! nothing inside can end it, for the kernel keeps signals from a namespace's own first process.
+//!
+//! One loop serves a sandbox that is made for one command and one that takes many. They differ in the channel
+//! of an order: see [`order`].
 
-use std::ffi::{CString, OsStr};
+mod execute;
+mod family;
+
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::order::{self, Order};
+use crate::channel;
+use crate::order::{self, Family, Order, Word};
 use crate::recipe::Step;
 use crate::report::{End, Facts, Failed, Report};
-use crate::sys::init::{Image, end_all_others, spawn, wait_for_signal};
+use crate::sys::init::{end_all_others, next_arrived};
 use crate::sys::{self, Reaped, SysError};
+use execute::{NotExecuted, execute};
 
 /// What the supervisor sends to be passed on.
 const PASSED_ON: [i32; 8] = [
@@ -31,44 +36,182 @@ const PASSED_ON: [i32; 8] = [
     libc::SIGUSR2,
 ];
 
-/// Says that the sandbox stands, waits for an order and runs it to its end. Returns only then, or where
-/// nobody is left to report to.
+/// Says that the sandbox stands, waits for orders and carries them out. Returns when the command that the
+/// sandbox is for has ended, or where nobody is left to report to.
 pub(crate) fn run(facts: Facts, control: BorrowedFd<'_>) -> io::Result<()> {
     let mut awaited = PASSED_ON.to_vec();
     awaited.push(libc::SIGCHLD);
     sys::block_signals(&awaited).map_err(|e| e.source)?;
+    let signals = sys::signalfd(&awaited).map_err(|e| e.source)?;
     send(&Report::Ready(facts), control)?;
-    let Some((order, streams)) = order::receive(control)? else { return Ok(()) };
-    // An order may have been sent ahead, before we could be sure to die with whoever sent it.
-    if is_abandoned(control)? {
-        return Ok(());
+    let mut first = First { control, signals, commands: Vec::new() };
+    while let Life::GoesOn = first.step()? {}
+    Ok(())
+}
+
+/// Whether there is anything left to live for.
+enum Life {
+    GoesOn,
+    Ends,
+}
+
+struct First<'a> {
+    control: BorrowedFd<'a>,
+    signals: OwnedFd,
+    commands: Vec<Command>,
+}
+
+/// A command that runs.
+struct Command {
+    pid: i32,
+    /// Where it is one of many: who gave the order, and listens.
+    own: Option<(OwnedFd, Family)>,
+}
+
+impl First<'_> {
+    /// Waits for something to happen, and sees to it.
+    fn step(&mut self) -> io::Result<Life> {
+        let (control, signals, told) = self.wait()?;
+        if signals {
+            while let Some(arrived) = next_arrived(self.signals.as_fd()).map_err(|e| e.source)? {
+                if arrived.signal == libc::SIGCHLD {
+                    if let Life::Ends = self.reap()? {
+                        return Ok(Life::Ends);
+                    }
+                } else if arrived.sender == 0 {
+                    // From outside. What a command itself sends here is not for us to send back.
+                    self.pass_on(arrived.signal);
+                }
+            }
+        }
+        for pid in told {
+            self.hear(pid);
+        }
+        if !control {
+            return Ok(Life::GoesOn);
+        }
+        match order::receive(self.control)? {
+            None => Ok(Life::Ends),
+            // An order may have been sent ahead, before we could be sure to die with whoever sent it.
+            Some(_) if is_abandoned(self.control)? => Ok(Life::Ends),
+            Some(Word::Order { order, streams, channel }) => self.begin(order, streams, channel),
+            Some(Word::End(family)) => {
+                family::end(family);
+                Ok(Life::GoesOn)
+            }
+        }
     }
+
+    /// Whether there is an order, a signal, and which commands somebody has a word for.
+    fn wait(&self) -> io::Result<(bool, bool, Vec<i32>)> {
+        let listened = || self.commands.iter().filter_map(|c| Some((c.pid, &c.own.as_ref()?.0)));
+        let mut fds = vec![
+            PollFd::from_borrowed_fd(self.control, PollFlags::IN),
+            PollFd::new(&self.signals, PollFlags::IN),
+        ];
+        fds.extend(listened().map(|(_, channel)| PollFd::new(channel, PollFlags::IN)));
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let ready = |at: usize| !fds[at].revents().is_empty();
+        let told = listened().zip(2..).filter(|(_, at)| ready(*at)).map(|((pid, _), _)| pid);
+        Ok((ready(0), ready(1), told.collect()))
+    }
+
+    fn begin(
+        &mut self,
+        order: Order,
+        streams: [OwnedFd; 3],
+        channel: Option<OwnedFd>,
+    ) -> io::Result<Life> {
+        let exec = order.exec.unwrap_or_default();
+        let answer = start(order, &streams);
+        // From here on the command's streams are its own: they end with the last that uses them.
+        drop(streams);
+        let pid = if let Report::Started { pid } = answer { Some(pid) } else { None };
+        let Some(channel) = channel else {
+            send(&answer, self.control)?;
+            let Some(pid) = pid else { return Ok(Life::Ends) };
+            self.commands.push(Command { pid, own: None });
+            return Ok(Life::GoesOn);
+        };
+        let heard = send(&answer, channel.as_fd());
+        if let Some(leader) = pid {
+            let family = Family { leader, exec };
+            match heard {
+                Ok(()) => {
+                    self.commands.push(Command { pid: leader, own: Some((channel, family)) });
+                }
+                // Whoever asked for it is gone.
+                Err(_) => {
+                    family::end(family);
+                }
+            }
+        }
+        Ok(Life::GoesOn)
+    }
+
+    /// Takes away everything that is dead, and reports the commands among them.
+    fn reap(&mut self) -> io::Result<Life> {
+        while let Some(reaped) = sys::reap(-1).map_err(|e| e.source)? {
+            let Some(at) = self.commands.iter().position(|c| c.pid == reaped.pid) else { continue };
+            let end = Report::Ended(end_of(reaped));
+            match self.commands.swap_remove(at).own {
+                None => {
+                    // What it left behind goes with it, and only then is it said to have ended.
+                    end_all_others().map_err(|e| e.source)?;
+                    send(&end, self.control)?;
+                    return Ok(Life::Ends);
+                }
+                // What it left behind lives on. Where nobody listens any more, nobody has to be told.
+                Some((channel, _)) => {
+                    send(&end, channel.as_fd()).ok();
+                }
+            }
+        }
+        Ok(Life::GoesOn)
+    }
+
+    /// A word for one of many: a signal for its group, or the end of all its family.
+    fn hear(&mut self, pid: i32) {
+        let Some(at) = self.commands.iter().position(|command| command.pid == pid) else { return };
+        let Some((channel, family)) = &self.commands[at].own else { return };
+        // What cannot be understood comes from nobody who knows us.
+        let said = channel::receive(channel.as_fd()).ok().flatten().and_then(|message| {
+            let number = <[u8; 4]>::try_from(message.bytes.as_slice()).ok()?;
+            Some(i32::from_le_bytes(number))
+        });
+        match said {
+            Some(libc::SIGKILL) => {
+                family::end(*family);
+            }
+            Some(signal) => signal_group(pid, signal),
+            // Nobody is left who wants it.
+            None => {
+                family::end(*family);
+                self.commands.swap_remove(at);
+            }
+        }
+    }
+
+    fn pass_on(&self, signal: i32) {
+        for command in self.commands.iter().filter(|command| command.own.is_none()) {
+            signal_group(command.pid, signal);
+        }
+    }
+}
+
+/// Starts the command of an order, and says that it runs, or why not.
+fn start(order: Order, streams: &[OwnedFd; 3]) -> Report {
     // As the program itself, which may not be let in.
     if let Err(errno) = rustix::process::chdir(&order.workdir) {
         let error = SysError::on("chdir", order.workdir.display(), errno);
-        return send(&Report::Failed(Failed::new(Step::Workdir, &error)), control);
+        return Report::Failed(Failed::new(Step::Workdir, &error));
     }
-    let command = match execute(order, &streams) {
-        Ok(pid) => pid,
-        Err(NotExecuted { path, errno }) => {
-            return send(&Report::NotExecuted { path, errno }, control);
-        }
-    };
-    send(&Report::Started, control)?;
-    // From here on the command's streams are its own: they end with the last that uses them.
-    drop(streams);
-    loop {
-        let arrived = wait_for_signal(&awaited).map_err(|e| e.source)?;
-        if arrived.signal == libc::SIGCHLD {
-            if let Some(reaped) = reap_until(command)? {
-                // What it left behind goes with it, and only then is it said to have ended.
-                end_all_others().map_err(|e| e.source)?;
-                return send(&Report::Ended(end_of(reaped)), control);
-            }
-        } else if arrived.sender == 0 {
-            // From outside. What the command itself sends here is not for us to send back.
-            pass_on(arrived.signal, command);
-        }
+    match execute(order, streams) {
+        Ok(pid) => Report::Started { pid },
+        Err(NotExecuted { path, errno }) => Report::NotExecuted { path, errno },
     }
 }
 
@@ -96,16 +239,6 @@ impl io::Write for Pipe<'_> {
     }
 }
 
-/// Takes away everything that is dead; the command's own end is the answer.
-fn reap_until(command: i32) -> io::Result<Option<Reaped>> {
-    while let Some(reaped) = sys::reap(-1).map_err(|e| e.source)? {
-        if reaped.pid == command {
-            return Ok(Some(reaped));
-        }
-    }
-    Ok(None)
-}
-
 fn end_of(reaped: Reaped) -> End {
     End {
         status: reaped.status,
@@ -115,59 +248,11 @@ fn end_of(reaped: Reaped) -> End {
     }
 }
 
-fn pass_on(signal: i32, command: i32) {
-    if let (Some(group), Some(signal)) = (Pid::from_raw(command), Signal::from_named_raw(signal)) {
+fn signal_group(leader: i32, signal: i32) {
+    if let (Some(group), Some(signal)) = (Pid::from_raw(leader), Signal::from_named_raw(signal)) {
         // A group that is gone has no use for it; that it is gone arrives as its own signal.
         kill_process_group(group, signal).ok();
     }
-}
-
-struct NotExecuted {
-    path: String,
-    errno: i32,
-}
-
-/// Starts the program, found as a shell finds it: what exists and may not be executed is passed over,
-/// but remembered.
-fn execute(order: Order, streams: &[OwnedFd; 3]) -> Result<i32, NotExecuted> {
-    let program = order.argv.first().map(|arg| OsStr::from_bytes(arg.as_bytes()).to_owned());
-    let program = program.unwrap_or_default();
-    let mut failure = NotExecuted { path: program.display().to_string(), errno: libc::ENOENT };
-    let image = Image::new(order.argv, order.env);
-    for candidate in candidates(&program, &order.search) {
-        let path = OsStr::from_bytes(candidate.as_bytes());
-        let answer = match access(Path::new(path), Access::EXEC_OK) {
-            Ok(()) => spawn(&candidate, &image, streams)
-                .map_err(|e| e.raw_os_error().unwrap_or(libc::EIO)),
-            Err(errno) => Err(errno.raw_os_error()),
-        };
-        match answer {
-            Ok(pid) => return Ok(pid),
-            Err(libc::ENOENT | libc::ENOTDIR) => {}
-            Err(errno) => {
-                failure = NotExecuted { path: path.display().to_string(), errno };
-                if errno != libc::EACCES {
-                    break;
-                }
-            }
-        }
-    }
-    Err(failure)
-}
-
-/// Where a program may be: itself where it has a slash, else below each directory of the search path.
-fn candidates(program: &OsStr, search: &OsStr) -> Vec<CString> {
-    let program = program.as_bytes();
-    if program.contains(&b'/') {
-        return CString::new(program).into_iter().collect();
-    }
-    search
-        .as_bytes()
-        .split(|byte| *byte == b':')
-        // An empty entry means the current directory by old custom; here it means nothing.
-        .filter(|dir| !dir.is_empty() && !program.is_empty())
-        .filter_map(|dir| CString::new([dir, b"/", program].concat()).ok())
-        .collect()
 }
 
 #[cfg(test)]
@@ -182,19 +267,5 @@ mod tests {
         assert!(!is_abandoned(ours.as_fd()).unwrap());
         drop(sender);
         assert!(is_abandoned(ours.as_fd()).unwrap());
-    }
-
-    #[test]
-    fn a_name_is_searched_for_and_a_path_is_not() {
-        let found = |program: &str, search: &str| -> Vec<String> {
-            candidates(OsStr::new(program), OsStr::new(search))
-                .into_iter()
-                .map(|c| c.into_string().unwrap())
-                .collect()
-        };
-        assert_eq!(found("sh", "/usr/bin::/bin"), ["/usr/bin/sh", "/bin/sh"]);
-        assert_eq!(found("./sh", "/usr/bin"), ["./sh"]);
-        assert_eq!(found("/bin/sh", ""), ["/bin/sh"]);
-        assert!(found("", "/bin").is_empty());
     }
 }

@@ -10,7 +10,8 @@
 //! - [`signals`]: signals to us as something that can be waited for.
 //! - [`descendants`]: finds and ends what a command left behind.
 //! - [`channel`]: messages with descriptors between two processes.
-//! - [`connect`]: reaches a socket within a time.
+//! - [`connect`]: reaches a socket within a time, and knows who is at the other end.
+//! - [`detach`]: leaves whoever started this process behind.
 //! - [`seccomp`]: which system calls a sandboxed program may make.
 //! - [`first`]: the first process of a container.
 //! - [`terminal`]: the caller's terminal, raw for a while.
@@ -31,6 +32,7 @@ pub mod confined;
 mod confirm;
 pub mod connect;
 pub mod descendants;
+pub mod detach;
 pub mod first;
 mod identity;
 mod init;

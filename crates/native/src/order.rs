@@ -1,7 +1,8 @@
-//! What a waiting sandbox is told to run: the command, its environment, where to start it, and its
-//! standard streams.
+//! What a waiting sandbox is told: to run a command, with its environment, where to start it and its
+//! standard streams; or to end all that a command left behind.
 //!
-//! All that may differ between two runs in sandboxes of one profile.
+//! All that may differ between two runs in sandboxes of one profile. An order with a channel of its own is one
+//! of many, and the sandbox stays; one without is what the sandbox is for, and the sandbox ends with it.
 
 use std::ffi::{CString, OsString};
 use std::io;
@@ -16,6 +17,8 @@ use crate::confined::ConfineError;
 
 /// Tells the program, and whoever looks at a process, which run it belongs to.
 pub(crate) const RUN_VARIABLE: &str = "COFFERDAM_RUN";
+/// And to which command of a session.
+pub(crate) const EXEC_VARIABLE: &str = "COFFERDAM_EXEC";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
@@ -25,10 +28,53 @@ pub(crate) struct Order {
     pub(crate) workdir: PathBuf,
     /// Directories to search for a name without a slash.
     pub(crate) search: OsString,
+    /// Its number among the commands of a session.
+    pub(crate) exec: Option<u64>,
+}
+
+/// What arrives where orders are waited for.
+#[derive(Debug)]
+pub(crate) enum Word {
+    Order {
+        order: Order,
+        streams: [OwnedFd; 3],
+        channel: Option<OwnedFd>,
+    },
+    /// End all that is left of a command.
+    End(Family),
+}
+
+/// A command of a session and all that it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Family {
+    /// The number of its first process, as the sandbox sees it.
+    pub(crate) leader: i32,
+    pub(crate) exec: u64,
+}
+
+const ORDER: u8 = b'o';
+const END: u8 = b'e';
+
+impl Family {
+    pub(crate) fn encode(self) -> Vec<u8> {
+        let numbers = [&self.leader.to_le_bytes()[..], &self.exec.to_le_bytes()[..]];
+        [&[END], numbers.concat().as_slice()].concat()
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (leader, rest) = bytes.split_first_chunk()?;
+        let exec = u64::from_le_bytes(rest.try_into().ok()?);
+        Some(Self { leader: i32::from_le_bytes(*leader), exec })
+    }
+
+    /// The variable that its processes carry.
+    pub(crate) fn mark(self) -> String {
+        format!("{EXEC_VARIABLE}={}", self.exec)
+    }
 }
 
 impl Order {
-    pub(crate) fn of(plan: &Plan, run_id: &str) -> Result<Self, ConfineError> {
+    pub(crate) fn of(plan: &Plan, run_id: &str, exec: Option<u64>) -> Result<Self, ConfineError> {
         let text = |bytes: &[u8]| {
             CString::new(bytes).map_err(|_| ConfineError::Unsupported { what: "a NUL byte" })
         };
@@ -37,9 +83,10 @@ impl Order {
             .env
             .iter()
             // The run's own name cannot be taken by another.
-            .filter(|(name, _)| name.as_str() != RUN_VARIABLE)
+            .filter(|(name, _)| ![RUN_VARIABLE, EXEC_VARIABLE].contains(&name.as_str()))
             .map(|(name, value)| format!("{name}={}", value.reveal()))
             .chain([format!("{RUN_VARIABLE}={run_id}")])
+            .chain(exec.map(|exec| format!("{EXEC_VARIABLE}={exec}")))
             .map(|variable| text(variable.as_bytes()))
             .collect();
         let search = plan
@@ -48,12 +95,12 @@ impl Order {
             .find(|(name, _)| name.as_str() == "PATH")
             .map_or(SYSTEM_PATH, |(_, value)| value.reveal());
         let workdir = plan.workdir.0.clone();
-        Ok(Self { argv: argv?, env: env?, workdir, search: search.into() })
+        Ok(Self { argv: argv?, env: env?, workdir, search: search.into(), exec })
     }
 
     /// As bytes, where they are few enough to be sent.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, ConfineError> {
-        let mut bytes = Vec::new();
+        let mut bytes = vec![ORDER];
         for list in [&self.argv, &self.env] {
             put(&mut bytes, list.len());
             for text in list {
@@ -64,6 +111,9 @@ impl Order {
         for text in [self.workdir.as_os_str(), &self.search] {
             put(&mut bytes, text.len());
             bytes.extend(text.as_bytes());
+        }
+        if let Some(exec) = self.exec {
+            bytes.extend(exec.to_le_bytes());
         }
         if bytes.len() > LARGEST {
             return Err(ConfineError::OrderTooLarge { bytes: bytes.len() });
@@ -77,16 +127,29 @@ impl Order {
         let env = take_list(b)?;
         let workdir = OsString::from_vec(take_bytes(b)?).into();
         let search = OsString::from_vec(take_bytes(b)?);
-        b.is_empty().then_some(Self { argv, env, workdir, search })
+        let exec = match *b {
+            [] => None,
+            rest => Some(u64::from_le_bytes(rest.try_into().ok()?)),
+        };
+        Some(Self { argv, env, workdir, search, exec })
     }
 }
 
-/// In the waiting process: the order with its streams, or `None` where nobody is left to give one.
-pub(crate) fn receive(from: BorrowedFd<'_>) -> io::Result<Option<(Order, [OwnedFd; 3])>> {
-    let Some(Message { bytes, descriptors }) = channel::receive(from)? else { return Ok(None) };
-    match (Order::parse(&bytes), descriptors.try_into()) {
-        (Some(order), Ok(streams)) => Ok(Some((order, streams))),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "a garbled order")),
+/// In the waiting process: the next word, or `None` where nobody is left to give one.
+pub(crate) fn receive(from: BorrowedFd<'_>) -> io::Result<Option<Word>> {
+    let Some(Message { bytes, mut descriptors }) = channel::receive(from)? else { return Ok(None) };
+    let word = match bytes.split_first() {
+        Some((&ORDER, bytes)) => Order::parse(bytes).and_then(|order| {
+            let channel = if descriptors.len() > 3 { descriptors.pop() } else { None };
+            let streams = descriptors.try_into().ok()?;
+            Some(Word::Order { order, streams, channel })
+        }),
+        Some((&END, bytes)) => Family::parse(bytes).map(Word::End),
+        _ => None,
+    };
+    match word {
+        Some(word) => Ok(Some(word)),
+        None => Err(io::Error::new(io::ErrorKind::InvalidData, "a garbled order")),
     }
 }
 
@@ -122,17 +185,24 @@ mod tests {
             env: vec![c"A=1".into()],
             workdir: "/workspace/\u{e9}".into(),
             search: "/bin".into(),
+            exec: None,
         }
     }
 
     #[test]
     fn an_order_arrives_as_given_and_rubbish_does_not() {
         let bytes = order().encode().unwrap();
-        assert_eq!(Order::parse(&bytes), Some(order()));
-        for cut in 0..bytes.len() {
-            assert_eq!(Order::parse(&bytes[..cut]), None, "{cut}");
+        assert_eq!(Order::parse(&bytes[1..]), Some(order()));
+        for cut in 1..bytes.len() {
+            assert_eq!(Order::parse(&bytes[1..cut]), None, "{cut}");
         }
-        assert_eq!(Order::parse(&[bytes, vec![0]].concat()), None);
+        assert_eq!(Order::parse(&[&bytes[1..], &[0]].concat()), None);
+        let one_of_many = Order { exec: Some(7), ..order() };
+        let bytes = one_of_many.encode().unwrap();
+        assert_eq!(Order::parse(&bytes[1..]), Some(one_of_many));
+        let family = Family { leader: 12, exec: 7 };
+        assert_eq!(Family::parse(&family.encode()[1..]), Some(family));
+        assert_eq!(Family::parse(b"short"), None);
         assert_eq!(Order::parse(&[0xff; 64]), None);
     }
 

@@ -11,6 +11,7 @@ use rustix::fs::{FileType, Stat, major, minor};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, set_child_subreaper};
 
 use crate::cgroup::OomCount;
+use crate::channel::Channel;
 use crate::confined::ConfineError;
 use crate::descendants::Bystanders;
 use crate::sys::{self, SysError};
@@ -52,6 +53,25 @@ pub(crate) enum Reach {
     Group { bystanders: Bystanders },
     /// The first process of a sandbox, which passes signals on and reports the command's end.
     Init { reports: OwnedFd, oom: Option<OomCount>, parent: Parent },
+    /// The first process of a sandbox that takes many commands; this one has a channel of its own.
+    Member { channel: Channel, oom: Option<OomSince> },
+}
+
+/// Whether memory ran out in a sandbox since a command began. Whose fault it was is not known.
+#[derive(Debug)]
+pub(crate) struct OomSince {
+    count: OomCount,
+    before: u64,
+}
+
+impl OomSince {
+    pub(crate) fn now(count: OomCount) -> Self {
+        Self { before: count.count(), count }
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        self.count.count() > self.before
+    }
 }
 
 /// Whose child a sandbox's first process is, and so who takes it away when it is dead.

@@ -21,8 +21,10 @@ pub(crate) enum Report {
     },
     /// Confined, and seen to be like this; waits for its order.
     Ready(Facts),
-    /// The program runs.
-    Started,
+    /// The program runs, under this number in the sandbox.
+    Started {
+        pid: i32,
+    },
     Ended(End),
 }
 
@@ -93,8 +95,8 @@ impl Report {
                 fields.text(&facts.workspace);
                 fields.list(&facts.hidden).list(&facts.unprotected);
             }
-            Self::Started => {
-                fields.push(b"started");
+            Self::Started { pid } => {
+                fields.push(b"started").push(&pid.to_le_bytes());
             }
             Self::Ended(end) => {
                 fields.push(b"ended").push(&end.status.to_le_bytes());
@@ -149,7 +151,7 @@ impl Report {
                 hidden: take_list(f)?,
                 unprotected: take_list(f)?,
             }),
-            b"started" => Self::Started,
+            b"started" => Self::Started { pid: i32::from_le_bytes(take(f)?.try_into().ok()?) },
             b"ended" => Self::Ended(End {
                 status: i32::from_le_bytes(take(f)?.try_into().ok()?),
                 user_micros: take_number(f)?,

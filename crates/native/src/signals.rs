@@ -2,6 +2,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags};
+
 pub use crate::sys::stop_self;
 use crate::sys::{self, SignalMask, SysError};
 
@@ -62,6 +64,42 @@ impl Signals {
     /// One that came, if one did.
     pub fn next(&self) -> Result<Option<i32>, SysError> {
         sys::read_signal(self.fd.as_fd())
+    }
+}
+
+/// Where a supervisor hears that somebody wants something of its command.
+pub trait Requests {
+    /// What to wait for.
+    fn interest<'a>(&'a self, fds: &mut Vec<PollFd<'a>>);
+
+    /// The next signal to pass on.
+    fn next(&self) -> Result<Option<i32>, SysError>;
+
+    /// The command was stopped by a terminal's signal: to stop likewise, and whether that is over now.
+    fn pause(&self) -> Result<Pause, SysError>;
+}
+
+/// What comes after a command was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// It is to go on.
+    Over,
+    /// Somebody will say so.
+    Lasts,
+}
+
+impl Requests for Signals {
+    fn interest<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+        fds.push(PollFd::new(&self.fd, PollFlags::IN));
+    }
+
+    fn next(&self) -> Result<Option<i32>, SysError> {
+        Signals::next(self)
+    }
+
+    fn pause(&self) -> Result<Pause, SysError> {
+        stop_self()?;
+        Ok(Pause::Over)
     }
 }
 

@@ -7,7 +7,7 @@ mod end;
 mod stdin;
 mod stream;
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use cofferdam_core::record::Usage;
@@ -16,8 +16,8 @@ use rustix::process::{Signal, kill_process_group, pidfd_send_signal};
 
 use crate::cgroup::OomCount;
 use crate::descendants;
-use crate::process::{Parent, Process, Reach};
-use crate::signals::Signals;
+use crate::process::{OomSince, Parent, Process, Reach};
+use crate::signals::{Pause, Requests};
 use crate::sys::{self, Reaped, SysError};
 use end::{reported, reported_end, status_of};
 use stdin::StdinPump;
@@ -109,16 +109,31 @@ pub fn supervise(
     process: Process,
     passage: Passage<'_>,
     patience: Patience,
-    signals: &Signals,
+    requests: &dyn Requests,
     watch: &mut dyn Watch,
 ) -> Result<Ended, SysError> {
+    attend(process, passage, patience, requests, watch).map(|(ended, _)| ended)
+}
+
+/// What a command of a session left open when it ended: background processes may still write there.
+#[derive(Debug, Default)]
+pub struct Rest(pub Vec<(StreamName, OwnedFd)>);
+
+/// The same for a command that is one of many: until it is gone itself. What it left behind may live on.
+pub fn attend(
+    process: Process,
+    passage: Passage<'_>,
+    patience: Patience,
+    requests: &dyn Requests,
+    watch: &mut dyn Watch,
+) -> Result<(Ended, Rest), SysError> {
     let Process { pid, pidfd, stdin, stdout, stderr, reach } = process;
     let now = Instant::now();
     let mut run = Supervisor {
         pid,
         pidfd,
         reach,
-        signals,
+        requests,
         patience,
         streams: [
             Stream::new(StreamName::Stdout, stdout, passage.stdout)?,
@@ -141,18 +156,25 @@ pub fn supervise(
         // The first process has ended everybody else before it reported the command's end; or it is dead
         // itself, and then the kernel has.
         Reach::Init { oom, .. } => (oom.as_ref().is_some_and(OomCount::any), Vec::new()),
+        Reach::Member { oom, .. } => {
+            (run.was_killed() && oom.as_ref().is_some_and(OomSince::any), Vec::new())
+        }
     };
-    run.drain()?;
+    match &run.reach {
+        Reach::Member { .. } => run.drain_what_is_there()?,
+        _ => run.drain()?,
+    }
     let (status, usage) =
         run.exit.take().unwrap_or((Status::Signaled(libc::SIGKILL), Usage::default()));
-    Ok(Ended { status, cause: run.cause_of(status), usage, oom, left })
+    let ended = Ended { status, cause: run.cause_of(status), usage, oom, left };
+    Ok((ended, Rest(run.streams.into_iter().filter_map(Stream::into_rest).collect())))
 }
 
 struct Supervisor<'a> {
     pid: rustix::process::Pid,
     pidfd: OwnedFd,
     reach: Reach,
-    signals: &'a Signals,
+    requests: &'a dyn Requests,
     patience: Patience,
     streams: [Stream<'a>; 2],
     stdin: Option<StdinPump<'a>>,
@@ -174,7 +196,7 @@ impl Supervisor<'_> {
     fn until_exit(&mut self) -> Result<(), SysError> {
         while self.exit.is_none() {
             let ready = self.wait(self.next_deadline())?;
-            if ready.signals {
+            if ready.requests {
                 self.pass_signals_on()?;
             }
             self.carry(&ready)?;
@@ -201,7 +223,7 @@ impl Supervisor<'_> {
                 break;
             }
             let ready = self.wait(deadline)?;
-            if ready.signals && self.signals.next()?.is_some() {
+            if ready.requests && self.requests.next()?.is_some() {
                 break;
             }
             self.carry(&ready)?;
@@ -210,6 +232,29 @@ impl Supervisor<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The command is dead, and what it wrote is in the pipes. Others may hold them open for ever.
+    fn drain_what_is_there(&mut self) -> Result<(), SysError> {
+        self.stdin = None;
+        let hurry = self.cause != Cause::Own;
+        while self.streams.iter().any(Stream::is_open) {
+            let waits_for_reader = self.streams.iter().any(Stream::has_pending) && !hurry;
+            let now = Instant::now();
+            let ready = self.wait(if waits_for_reader { now + DRAIN } else { now })?;
+            if ready.requests && self.requests.next()?.is_some() {
+                break;
+            }
+            if !waits_for_reader && ready.streams == [false; 2] {
+                break;
+            }
+            self.carry(&ready)?;
+        }
+        Ok(())
+    }
+
+    fn was_killed(&self) -> bool {
+        matches!(self.exit, Some((Status::Signaled(libc::SIGKILL), _))) && self.cause == Cause::Own
     }
 
     fn next_deadline(&self) -> Instant {
@@ -222,12 +267,17 @@ impl Supervisor<'_> {
     }
 
     fn wait(&self, deadline: Instant) -> Result<Ready, SysError> {
-        let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
+        let mut fds = Vec::with_capacity(8);
+        self.requests.interest(&mut fds);
+        let requests = fds.len();
         let exit = self.exit.is_none().then(|| PollFd::new(&self.pidfd, PollFlags::IN));
         let exit = push(&mut fds, exit);
         let reports = match &self.reach {
             Reach::Init { reports, .. } if self.exit.is_none() && !self.is_mute => {
                 Some(PollFd::new(reports, PollFlags::IN))
+            }
+            Reach::Member { channel, .. } if self.exit.is_none() && !self.is_mute => {
+                Some(PollFd::new(channel, PollFlags::IN))
             }
             _ => None,
         };
@@ -246,7 +296,7 @@ impl Supervisor<'_> {
         }
         let set = |index: Option<usize>| index.is_some_and(|i| !fds[i].revents().is_empty());
         Ok(Ready {
-            signals: set(Some(0)),
+            requests: (0..requests).any(|at| set(Some(at))),
             exited: set(exit),
             reported: set(reports),
             streams: [set(out[0]), set(out[1])],
@@ -302,7 +352,7 @@ impl Supervisor<'_> {
     }
 
     fn pass_signals_on(&mut self) -> Result<(), SysError> {
-        while let Some(number) = self.signals.next()? {
+        while let Some(number) = self.requests.next()? {
             let Some(signal) = Signal::from_named_raw(number) else { continue };
             match signal {
                 Signal::TERM | Signal::HUP if self.kill_at.is_none() => {
@@ -311,8 +361,9 @@ impl Supervisor<'_> {
                 }
                 Signal::TSTP => {
                     self.signal(Signal::TSTP)?;
-                    sys::stop_self()?;
-                    self.signal(Signal::CONT)?;
+                    if self.requests.pause()? == Pause::Over {
+                        self.signal(Signal::CONT)?;
+                    }
                 }
                 Signal::INT if self.is_impatient() => {
                     self.cause = Cause::Canceled(number);
@@ -336,6 +387,12 @@ impl Supervisor<'_> {
     /// To the whole group, and to its leader should it have left the group. One that is gone is no
     /// failure.
     fn signal(&self, signal: Signal) -> Result<(), SysError> {
+        if let Reach::Member { channel, .. } = &self.reach {
+            return match channel.send(&signal.as_raw().to_le_bytes(), &[]) {
+                Err(error) if error.source.kind() != std::io::ErrorKind::BrokenPipe => Err(error),
+                _ => Ok(()),
+            };
+        }
         if let Reach::Init { .. } = self.reach {
             return match pidfd_send_signal(&self.pidfd, signal) {
                 Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
@@ -364,13 +421,14 @@ impl Supervisor<'_> {
         let reaped = match &self.reach {
             // Dead, and for its own parent to take away.
             Reach::Init { reports, parent: Parent::Launcher, .. } => {
-                reported_end(reports, Reaped::unknown(pid))?
+                reported_end(reports.as_fd(), Reaped::unknown(pid))?
             }
+            Reach::Member { channel, .. } => reported_end(channel.as_fd(), Reaped::unknown(pid))?,
             reach => {
                 let Some(reaped) = sys::reap(pid)? else { return Ok(()) };
                 match reach {
-                    Reach::Init { reports, .. } => reported_end(reports, reaped)?,
-                    Reach::Group { .. } => reaped,
+                    Reach::Init { reports, .. } => reported_end(reports.as_fd(), reaped)?,
+                    Reach::Group { .. } | Reach::Member { .. } => reaped,
                 }
             }
         };
@@ -380,7 +438,11 @@ impl Supervisor<'_> {
 
     /// The command has ended, and its sandbox is about to: that is taken down while we go on.
     fn hear_report(&mut self) -> Result<(), SysError> {
-        let Reach::Init { reports, .. } = &self.reach else { return Ok(()) };
+        let reports = match &self.reach {
+            Reach::Group { .. } => return Ok(()),
+            Reach::Init { reports, .. } => reports.as_fd(),
+            Reach::Member { channel, .. } => channel.as_fd(),
+        };
         let pid = self.pid.as_raw_nonzero().get();
         match reported(reports, pid)? {
             Some(reaped) => self.note_end(&reaped),
@@ -419,7 +481,7 @@ fn push<'f>(fds: &mut Vec<PollFd<'f>>, fd: Option<PollFd<'f>>) -> Option<usize> 
 
 /// What `poll` found.
 struct Ready {
-    signals: bool,
+    requests: bool,
     exited: bool,
     reported: bool,
     streams: [bool; 2],

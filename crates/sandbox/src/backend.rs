@@ -14,6 +14,7 @@ use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Cleanup, Holding};
 use cofferdam_core::record::Usage;
 use cofferdam_core::spec::SandboxSpec;
+use cofferdam_native::confined::Room;
 use cofferdam_native::signals::Signals;
 use cofferdam_native::supervise::Watch;
 use serde_json::{Map, Value};
@@ -47,6 +48,13 @@ pub(crate) struct Stage<'a> {
     pub(crate) streams: Streams<'a>,
     pub(crate) signals: &'a Signals,
     pub(crate) starter: Starter<'a>,
+    /// Who uses a sandbox that is made for many commands.
+    pub(crate) session: Option<&'a dyn Occupant>,
+}
+
+/// Gives a sandbox its commands, until it says that the session is over.
+pub(crate) trait Occupant: std::fmt::Debug {
+    fn occupy(&self, room: &Room, plan: &Plan, stage: &Stage<'_>) -> Outcome;
 }
 
 /// Who makes native sandboxes.
@@ -121,7 +129,10 @@ impl Begun {
     pub(crate) fn run(self, plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -> Finish {
         match self {
             Self::Local => local::run(plan, stage, observer),
-            Self::Native(begun) => native::run(begun, plan, stage, observer),
+            Self::Native(begun) => match stage.session {
+                None => native::run(begun, plan, stage, observer),
+                Some(occupant) => native::hold(begun, plan, stage, observer, occupant),
+            },
             Self::Container => docker::run(plan, stage, observer),
         }
     }
@@ -156,6 +167,12 @@ pub(crate) fn offers<'a>(
     Backend::ALL
         .into_iter()
         .filter(|backend| spec.backend.named().is_none_or(|named| named == *backend))
+        // Left to choose, a session takes the one that can hold it.
+        .filter(|backend| {
+            spec.purpose.is_command()
+                || spec.backend.named().is_some()
+                || *backend == Backend::Native
+        })
         .map(|backend| match backend {
             Backend::Local => Caps { host_memory: total_memory(), ..Caps::local() },
             Backend::Native => cofferdam_native::caps::caps(),

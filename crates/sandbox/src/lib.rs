@@ -8,6 +8,7 @@
 //! - [`image`]: brings the image of a run in.
 //! - [`launcher`]: makes native sandboxes for processes that have threads, and keeps some ready.
 //! - [`changes`]: what runs changed.
+//! - [`session`]: a sandbox that takes many commands, and how it is reached.
 //! - [`runs`]: the run store, one directory a run.
 //! - [`events`]: the audit log, a hash chain shared by all processes.
 //! - [`reconcile`]: cleans up after owners that died.
@@ -32,6 +33,7 @@ pub mod reconcile;
 pub mod request;
 pub mod run;
 pub mod runs;
+pub mod session;
 pub mod state;
 
 mod clock;

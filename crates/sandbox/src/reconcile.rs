@@ -28,6 +28,7 @@ use crate::launcher::{Swept, sweep_dead};
 use crate::run::class_name;
 use crate::run::sealing::{Again, Sealing, base, seal_run};
 use crate::runs::{Scribe, Store, is_running, last_words};
+use crate::session::SOCKET;
 use crate::state::{StateDir, StateError};
 
 /// How long a sandbox may outlive its supervisor, which the kernel kills it for.
@@ -82,6 +83,8 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
         let workspace = record.workspace.clone();
         let mut scribe = Scribe::new(state, run, workspace, actor.to_owned(), redactor);
         let (removed, mut left) = clean(state, run, record.backend);
+        // Nobody listens there any more; where there is none, there was no session.
+        std::fs::remove_file(store.dir(run).join(SOCKET)).ok();
         let mut events: Vec<EventKind> = removed.iter().map(|name| orphan(name)).collect();
         let was_closed = record.cleanup.is_some();
         let mut unsealed = None;

@@ -14,13 +14,14 @@ use cofferdam_core::paths::{Arg, ExactPath, overlap};
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::policy::{Ceiling, Exception, Forbidden, MountPolicy, Policy};
 use cofferdam_core::refusal::{Refusal, Rule};
-use cofferdam_core::spec::{Fetch, Limits, Origin, SandboxSpec, Terminal};
+use cofferdam_core::spec::{Fetch, Limits, Origin, Purpose, SandboxSpec, Terminal};
 
 use crate::host::{look_up, repository, toolchains};
 
-/// A command, and what is known about who asks and where.
+/// A command or a session, and what is known about who asks and where.
 #[derive(Debug, Clone)]
 pub struct Ask {
+    pub purpose: Purpose,
     pub command: Vec<Arg>,
     pub workspace: PathBuf,
     pub workdir: Option<ExactPath>,
@@ -94,6 +95,7 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
         }
     }
     let spec = SandboxSpec {
+        purpose: ask.purpose,
         command: ask.command,
         mounts: mounts(settings, &workspace.real)?,
         workspace,

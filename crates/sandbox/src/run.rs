@@ -23,7 +23,7 @@ use cofferdam_core::spec::{Mode, Terminal};
 use cofferdam_native::signals::Signals;
 use cofferdam_native::staging::staging;
 
-use crate::backend::{self, Finish, Stage, Starter, Streams};
+use crate::backend::{self, Finish, Occupant, Stage, Starter, Streams};
 use crate::changes::halt::Halt;
 use crate::clock;
 use crate::engine::{Engine, Surroundings};
@@ -86,7 +86,7 @@ impl Prepared {
 }
 
 /// Hides the values of the plan's secrets.
-fn redactor(plan: &Plan) -> Redactor {
+pub(crate) fn redactor(plan: &Plan) -> Redactor {
     Redactor::new(plan.env.values().filter_map(|value| value.secret()))
 }
 
@@ -146,6 +146,18 @@ pub fn perform_by(
     prepared: &Prepared,
     streams: Streams<'_>,
 ) -> Result<Record, RunError> {
+    perform_with(starter, state, actor, prepared, streams, None)
+}
+
+/// The same, for a session where there is somebody to hold it.
+pub(crate) fn perform_with(
+    starter: Starter<'_>,
+    state: &StateDir,
+    actor: &str,
+    prepared: &Prepared,
+    streams: Streams<'_>,
+    session: Option<&dyn Occupant>,
+) -> Result<Record, RunError> {
     let Prepared { selection, plan, engine, program } = prepared;
     // From here on a signal is passed on to the command, not fatal to us.
     let signals = match plan.terminal {
@@ -172,6 +184,7 @@ pub fn perform_by(
         streams,
         signals: &signals,
         starter,
+        session,
     };
     // A sandbox takes its time: it is under way first, and what was decided is written down meanwhile.
     let under_way = backend::set_out(plan, &stage);

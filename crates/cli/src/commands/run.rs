@@ -8,50 +8,39 @@ use std::io::{self, Write};
 use std::os::fd::AsFd as _;
 
 use cofferdam_core::backend::Backend;
-use cofferdam_core::config::{Key, Resolved};
-use cofferdam_core::inert::Inert;
 use cofferdam_core::outcome::{OutcomeClass, exit_code};
-use cofferdam_core::paths::{Arg, ExactPath};
-use cofferdam_core::policy::forbidden::Places;
+use cofferdam_core::paths::Arg;
 use cofferdam_core::record::{Record, Unsealed};
-use cofferdam_core::refusal::{Refusal, Rule};
-use cofferdam_core::spec::{Origin, SandboxSpec, Staging, Terminal};
+use cofferdam_core::spec::{Staging, Terminal};
 use cofferdam_sandbox::backend::Streams;
-use cofferdam_sandbox::changes::resume::origin;
 use cofferdam_sandbox::reconcile::reconcile;
-use cofferdam_sandbox::request::{Ask, Request, assemble};
-use cofferdam_sandbox::run::{Attempt, Prepared, RunError, perform, prepare, reject};
+use cofferdam_sandbox::run::{Prepared, RunError, perform};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
 use super::apply::apply_auto;
+use crate::asking::{Turned, Wanted, not_run, open_state, say};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::failure::{Failure, refused};
+use crate::failure::Failure;
 use crate::json;
 use crate::report::Report;
-use crate::settings::{self, LoadError};
-pub(crate) use args::RunArgs;
-use args::{flags, secrets};
+pub(crate) use args::{RunArgs, SandboxArgs, flags, secrets};
+pub(crate) use summary::lines as summary_lines;
 
 pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let attempted = Attempted::new(args, context);
-    let request = match request(args, context, &attempted) {
-        Ok(request) => request,
-        Err(turned) => return turn_down(args, context, &attempted, None, turned),
+    let wanted = wanted(args, context);
+    let fetched = |prepared: &Prepared| match args.dry_run {
+        true => Ok(()),
+        false => fetch::fetch(args, context, prepared),
     };
-    let prepared = match prepare(&request, &context.state_dir, &context.engines()) {
+    let prepared = match wanted.decide_and(context, fetched) {
         Ok(prepared) => prepared,
-        Err(refusal) => {
-            return turn_down(args, context, &attempted, Some(&request.spec), refusal.into());
-        }
+        Err(turned) => return turn_down(args, context, &wanted, turned),
     };
     if args.dry_run {
         json::print(out, &prepared.shown())?;
         return Ok(Exit::Fine);
-    }
-    if let Err(refusal) = fetch::fetch(args, context, &prepared) {
-        return turn_down(args, context, &attempted, Some(&request.spec), refusal.into());
     }
     let report = report(args, context)?;
     warn(&prepared);
@@ -88,146 +77,24 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
 
 /// A run for somebody who asks for many: without streams of its own, its sandbox made by a launcher.
 pub(crate) fn prepare_for_driver(args: &RunArgs, context: &Context) -> Result<Prepared, Failure> {
-    let attempted = Attempted::new(args, context);
-    let request = request(args, context, &attempted).map_err(|turned| turned.failure)?;
-    prepare(&request, &context.state_dir, &context.engines())
-        .map_err(|refusal| Turned::from(refusal).failure)
+    wanted(args, context).decide(context).map_err(|turned| turned.failure)
 }
 
-/// Who wants to run what, as far as it is known before anything was checked.
-struct Attempted {
-    command: Vec<Arg>,
-    workspace: ExactPath,
-}
-
-impl Attempted {
-    fn new(args: &RunArgs, context: &Context) -> Self {
-        let workspace = args.workspace.as_ref().map(|dir| context.resolve(dir));
-        Self {
-            command: args.command.iter().cloned().map(Arg).collect(),
-            workspace: workspace.unwrap_or_else(|| context.cwd.clone()).into(),
-        }
-    }
-}
-
-/// A request that is turned down: for the record, and for the user.
-struct Turned {
-    refusal: Refusal,
-    failure: Failure,
-}
-
-impl From<Refusal> for Turned {
-    fn from(refusal: Refusal) -> Self {
-        Self { failure: refused(&refusal), refusal }
-    }
-}
-
-impl From<LoadError> for Turned {
-    /// Wrong settings are refused like anything else, but every fault in them is shown.
-    fn from(error: LoadError) -> Self {
-        if let LoadError::Refused(refusal) = error {
-            return refusal.into();
-        }
-        let failure = error.failure(Exit::NotRun);
-        let refusal = Refusal {
-            rule: Rule::ValueForm,
-            field: "configuration".to_owned(),
-            message: failure.error.to_string(),
-            remedy: failure.hints.join("; "),
-        };
-        Self { refusal, failure }
-    }
-}
-
-fn request(args: &RunArgs, context: &Context, attempted: &Attempted) -> Result<Request, Turned> {
-    let resolved = settings::load(context, &attempted.workspace, flags(args)?)?;
-    for warning in resolved.warnings() {
-        say(&format!("warning: {warning}"));
-    }
-    let ask = ask(args, context, attempted, &resolved)?;
-    let request = assemble(&resolved.settings(), ask)?;
-    for note in &request.notes {
-        say(&format!("note: {note}"));
-    }
-    Ok(request)
-}
-
-fn ask(
-    args: &RunArgs,
-    context: &Context,
-    attempted: &Attempted,
-    resolved: &Resolved,
-) -> Result<Ask, Refusal> {
-    let settings = resolved.settings();
-    let mut passed = std::collections::BTreeMap::new();
-    for name in &settings.sandbox.env_passthrough {
-        // A name that is not set on the host is not set inside either.
-        let Some(value) = context.variable(name.as_str()) else { continue };
-        let value = value.to_str().ok_or_else(|| Refusal {
-            rule: Rule::ValueForm,
-            field: Key::SandboxEnvPassthrough.name().to_owned(),
-            message: format!("the value of {name} is not text"),
-            remedy: "leave it out: only UTF-8 values can be passed through".to_owned(),
-        })?;
-        passed.insert(name.clone(), value.to_owned());
-    }
-    Ok(Ask {
-        command: attempted.command.clone(),
-        workspace: attempted.workspace.0.clone(),
-        workdir: args.workdir.clone().map(ExactPath),
-        terminal: if args.tty { Terminal::Tty } else { Terminal::Streams },
-        role: args.role.clone(),
-        from: from(args, context, attempted)?,
-        explicit: resolved.explicit(),
-        host_env: context.place().collect(),
-        passed,
-        home: context.home.clone(),
-        places: Places {
-            homes: context.homes(),
-            state: vec![context.state_dir.clone()],
-            config: vec![context.config_dir.clone()],
-        },
-    })
-}
-
-/// The run to go on from, looked up.
-fn from(
-    args: &RunArgs,
-    context: &Context,
-    attempted: &Attempted,
-) -> Result<Option<Origin>, Refusal> {
-    let Some(text) = &args.from else { return Ok(None) };
-    let refuse = |message: String| Refusal {
-        rule: Rule::ValueForm,
-        field: "from".to_owned(),
-        message,
-        remedy: "name a run of this workspace: `cofferdam runs` lists them".to_owned(),
-    };
-    let workspace = std::fs::canonicalize(&attempted.workspace)
-        .map_err(|error| refuse(format!("{}: {error}", attempted.workspace.display())))?;
-    let state = StateDir::open(&context.state_dir).map_err(|error| refuse(error.to_string()))?;
-    let store = Store::new(&state);
-    let run = store.find(text, &workspace).map_err(|error| refuse(error.to_string()))?;
-    origin(&store, run, &workspace).map(Some)
+fn wanted<'a>(args: &'a RunArgs, context: &Context) -> Wanted<'a> {
+    let command = args.command.iter().cloned().map(Arg).collect();
+    let terminal = if args.tty { Terminal::Tty } else { Terminal::Streams };
+    Wanted { terminal, ..Wanted::command(&args.sandbox, command, context) }
 }
 
 /// Refused: written down, reported, exit 125.
 fn turn_down(
     args: &RunArgs,
     context: &Context,
-    attempted: &Attempted,
-    spec: Option<&SandboxSpec>,
-    turned: Turned,
+    wanted: &Wanted<'_>,
+    turned: Box<Turned>,
 ) -> Result<Exit, Failure> {
     if !args.dry_run {
-        let secrets = secrets(args, context, spec);
-        let attempt = Attempt {
-            command: &attempted.command,
-            workspace: &attempted.workspace,
-            secrets: &secrets,
-        };
-        let state = open_state(context)?;
-        let record = reject(&state, &context.actor, attempt, &turned.refusal).map_err(not_run)?;
+        let record = wanted.turn_down(context, &turned)?;
         if let Some(report) = report(args, context)? {
             report.write(&record).map_err(not_run)?;
         }
@@ -323,7 +190,7 @@ fn report(args: &RunArgs, context: &Context) -> Result<Option<Report>, Failure> 
 }
 
 /// Says so, loudly and whatever `--quiet` says, when there is no sandbox.
-fn warn(prepared: &Prepared) {
+pub(crate) fn warn(prepared: &Prepared) {
     if prepared.selection.fell_back {
         let reasons: Vec<_> = prepared
             .selection
@@ -339,24 +206,4 @@ fn warn(prepared: &Prepared) {
     } else if !prepared.plan.backend.confines() {
         say("WARNING: NO SANDBOX. The command runs on the bare host and can do whatever you can");
     }
-}
-
-/// Our own words: on standard error, inert, marked as ours.
-fn say(text: &str) {
-    // One write, so that lines of several processes do not mix. With standard error gone there is
-    // nobody to tell.
-    let line = format!("cofferdam: {}\n", Inert::line(text));
-    io::stderr().write_all(line.as_bytes()).ok();
-}
-
-fn open_state(context: &Context) -> Result<StateDir, Failure> {
-    StateDir::open(&context.state_dir).map_err(|error| {
-        not_run(error)
-            .hint("Cofferdam keeps its records there: make it writable, or set XDG_STATE_HOME")
-    })
-}
-
-/// A failure before or around the command: nothing was run, or nothing can be said about it.
-fn not_run(error: impl Into<anyhow::Error>) -> Failure {
-    Failure::new(Exit::NotRun, error)
 }

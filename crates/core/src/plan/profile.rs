@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Plan;
-use crate::spec::Terminal;
+use crate::spec::{Purpose, Terminal};
 
 /// A plan without its command, environment, working directory and terminal. A sandbox that was prepared
 /// for one profile may serve every plan of that same profile, and no other. Compared by value.
@@ -17,6 +17,7 @@ impl Profile {
         let Plan {
             version,
             backend,
+            purpose: _,
             command: _,
             workdir: _,
             workspace,
@@ -40,6 +41,7 @@ impl Profile {
         Self(Plan {
             version,
             backend,
+            purpose: Purpose::Command,
             command: Vec::new(),
             workdir: "/".into(),
             workspace,

@@ -3,20 +3,29 @@
 use std::path::{Path, PathBuf};
 
 use super::{Override, WORKSPACE};
+use crate::backend::Backend;
 use crate::caps::Caps;
 use crate::mount::{Access, Mount};
-use crate::paths::overlap;
+use crate::paths::{Arg, overlap};
 use crate::policy::{Ceiling, Policy};
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
-use crate::spec::{Mode, Network, SandboxSpec};
+use crate::spec::{Mode, Network, Purpose, SandboxSpec};
 
 fn refuse(rule: Rule, field: &str, message: impl Into<String>, remedy: &str) -> Refusal {
     Refusal { rule, field: field.to_owned(), message: message.into(), remedy: remedy.to_owned() }
 }
 
 pub(super) fn command(spec: &SandboxSpec) -> Result<(), Refusal> {
-    let program = spec.command.first().filter(|program| !program.0.is_empty());
+    if spec.purpose == Purpose::Session && spec.command.is_empty() {
+        return Ok(());
+    }
+    program(&spec.command)
+}
+
+/// Whether this can be run at all.
+pub(super) fn program(command: &[Arg]) -> Result<(), Refusal> {
+    let program = command.first().filter(|program| !program.0.is_empty());
     if program.is_none() {
         return Err(refuse(
             Rule::ValueForm,
@@ -25,7 +34,7 @@ pub(super) fn command(spec: &SandboxSpec) -> Result<(), Refusal> {
             "write it after `--`, as in `cofferdam run -- make test`",
         ));
     }
-    if spec.command.iter().any(|arg| arg.0.as_encoded_bytes().contains(&0)) {
+    if command.iter().any(|arg| arg.0.as_encoded_bytes().contains(&0)) {
         return Err(refuse(
             Rule::ValueForm,
             "command",
@@ -34,6 +43,19 @@ pub(super) fn command(spec: &SandboxSpec) -> Result<(), Refusal> {
         ));
     }
     Ok(())
+}
+
+/// A sandbox that takes many commands is the native backend's.
+pub(super) fn session(spec: &SandboxSpec, caps: &Caps) -> Result<(), Refusal> {
+    if spec.purpose == Purpose::Command || caps.backend == Backend::Native {
+        return Ok(());
+    }
+    Err(refuse(
+        Rule::Consistent,
+        "sandbox.backend",
+        format!("a session cannot be held on {}", caps.backend),
+        "start it with --sandbox native, or run the commands one by one with `cofferdam run`",
+    ))
 }
 
 pub(super) fn consistent(spec: &SandboxSpec) -> Result<(), Refusal> {

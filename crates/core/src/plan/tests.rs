@@ -13,7 +13,7 @@ use crate::policy::forbidden::Places;
 use crate::policy::{Ceiling, Forbidden, MountPolicy};
 use crate::quantity::{Cpus, Span};
 use crate::repository::RepositoryOf;
-use crate::spec::{Fetch, Pull, Relax};
+use crate::spec::{Fetch, Pull, Purpose, Relax};
 
 fn host_path(asked: &str, real: &str) -> HostPath {
     HostPath {
@@ -30,6 +30,7 @@ fn name(text: &str) -> EnvName {
 
 fn spec() -> SandboxSpec {
     SandboxSpec {
+        purpose: Purpose::Command,
         command: vec!["true".into()],
         workspace: host_path("/srv/project", "/srv/project"),
         repository: None,
@@ -299,5 +300,37 @@ fn a_repository_elsewhere_is_judged_like_a_mount() {
         ("/srv/repo/.git", "/"),
     ] {
         assert_eq!(refused(&with(real, target)), Rule::MountForbidden, "{real} at {target}");
+    }
+}
+
+#[test]
+fn a_command_of_a_session_may_only_ask_for_less() {
+    let asked = SandboxSpec { purpose: Purpose::Session, command: Vec::new(), ..spec() };
+    let native = native();
+    let session = plan(&asked, &policy(), &native).unwrap();
+    let span = |text: &str| text.parse::<crate::quantity::Span>().ok();
+    let exec = ExecSpec { command: vec!["make".into()], ..ExecSpec::default() };
+    let own = exec.plan(&session).unwrap();
+    assert_eq!((&own.limits, &own.workdir), (&session.limits, &session.workdir));
+    assert_eq!(Profile::of(&own), Profile::of(&session));
+    let short = ExecSpec { timeout: span("1s"), ..exec.clone() }.plan(&session).unwrap();
+    assert_eq!(Some(short.limits.timeout), span("1s"));
+    let field = |exec: ExecSpec| exec.plan(&session).unwrap_err().field;
+    assert_eq!(field(ExecSpec { timeout: span("24h"), ..exec.clone() }), "timeout");
+    let output_limit = Some(ByteSize(u64::MAX));
+    assert_eq!(field(ExecSpec { output_limit, ..exec.clone() }), "output_limit");
+    let limits = vec!["memory_limit".to_owned()];
+    assert_eq!(field(ExecSpec { limits, ..exec.clone() }), "memory_limit");
+    assert_eq!(field(ExecSpec::default()), "command");
+    let workdir = Some("../out".into());
+    assert_eq!(field(ExecSpec { workdir, ..exec }), "workdir");
+}
+
+#[test]
+fn a_session_is_held_by_the_native_backend_alone() {
+    let asked = SandboxSpec { purpose: Purpose::Session, command: Vec::new(), ..spec() };
+    for backend in [crate::backend::Backend::Docker, crate::backend::Backend::Podman] {
+        let refusal = plan(&asked, &policy(), &Caps { backend, ..native() }).unwrap_err();
+        assert_eq!(refusal.field, "sandbox.backend");
     }
 }

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 
 use super::ConfineError;
+use super::room::Room;
 use super::waiting::{Notes, Ordered, Running, Waiting, await_report, is_gone};
 use crate::cgroup::{Cgroup, CgroupError, Controller, Survey, survey_separate, survey_unified};
 use crate::channel::Channel;
@@ -247,6 +248,15 @@ impl Begun {
                 Err(error)
             }
         }
+    }
+}
+
+impl Begun {
+    /// Waits until the sandbox stands, to be given many orders.
+    pub fn settle(self, plan: &Plan) -> Result<(Room, Handed), StartError> {
+        check_supported(plan)?;
+        let (waiting, handed) = self.finish()?.hand_over()?;
+        Ok((Room::new(waiting, plan), handed))
     }
 }
 

@@ -48,6 +48,15 @@ impl Streams {
     }
 }
 
+impl Streams {
+    /// With a standard input that somebody else made; without one, there is nothing to read.
+    pub(super) fn given(stdin: Option<OwnedFd>) -> Result<(Self, Theirs), SysError> {
+        let (ours, theirs) = Self::new(StdinKind::Empty)?;
+        let Theirs { stdin: empty, stdout, stderr } = theirs;
+        Ok((ours, Theirs { stdin: stdin.map_or(empty, Input::Made), stdout, stderr }))
+    }
+}
+
 impl Theirs {
     pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
         let stdin = match &self.stdin {

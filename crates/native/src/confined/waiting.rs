@@ -103,7 +103,7 @@ impl Ordered {
         stdin: StdinKind,
     ) -> Result<Self, StartError> {
         check_supported(plan)?;
-        let order = Order::of(plan, run_id)?.encode()?;
+        let order = Order::of(plan, run_id, None)?.encode()?;
         let (ours, theirs) = Streams::new(stdin).map_err(ConfineError::Sys)?;
         // Held open here, the command's own ends would never end: they go with `theirs`.
         control.send(&order, &theirs.descriptors()).map_err(ConfineError::Sys)?;
@@ -115,9 +115,9 @@ pub(super) fn is_gone(error: &SysError) -> bool {
     matches!(error.source.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
-fn await_started(plan: &Plan, control: &Channel) -> Result<(), StartError> {
+pub(super) fn await_started(plan: &Plan, control: &Channel) -> Result<i32, StartError> {
     match await_report(control)? {
-        Some(Report::Started) => Ok(()),
+        Some(Report::Started { pid }) => Ok(pid),
         Some(Report::NotExecuted { path, errno }) => Err(not_executed(path, errno)),
         Some(Report::Failed(failed)) if failed.step == Step::Workdir => Err(StartError::Workdir {
             path: plan.workdir.0.clone(),

@@ -49,6 +49,11 @@ impl<'a> Stream<'a> {
         Ok(Self { name, from, to, to_may_block, buffer, is_talkative, pending: 0..0 })
     }
 
+    /// Where more may still come from.
+    pub(super) fn into_rest(self) -> Option<(StreamName, OwnedFd)> {
+        self.from.map(|from| (self.name, from))
+    }
+
     pub(super) fn is_open(&self) -> bool {
         self.from.is_some() || self.has_pending()
     }

@@ -108,22 +108,22 @@ pub(crate) struct Arrived {
     pub(crate) sender: i32,
 }
 
-/// Waits for one of `signals`, which must be blocked.
-pub(crate) fn wait_for_signal(signals: &[i32]) -> Result<Arrived, SysError> {
-    let set = signal_set(signals);
-    loop {
-        // SAFETY: the set is initialised; the kernel fills the information, which is plain data.
-        unsafe {
-            let mut info: libc::siginfo_t = std::mem::zeroed();
-            let signal = libc::sigwaitinfo(&set, &mut info);
-            if signal > 0 {
-                return Ok(Arrived { signal, sender: info.si_pid() });
-            }
+/// The next signal that arrived at a descriptor made by `signalfd`, if one did.
+pub(crate) fn next_arrived(signals: BorrowedFd<'_>) -> Result<Option<Arrived>, SysError> {
+    // SAFETY: signalfd_siginfo is plain data of exactly the size that is asked for.
+    unsafe {
+        let mut info: libc::signalfd_siginfo = std::mem::zeroed();
+        let size = std::mem::size_of::<libc::signalfd_siginfo>();
+        let got = libc::read(signals.as_raw_fd(), (&raw mut info).cast(), size);
+        if got == size.cast_signed() {
+            let signal = i32::try_from(info.ssi_signo).unwrap_or(0);
+            return Ok(Some(Arrived { signal, sender: info.ssi_pid.cast_signed() }));
         }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(SysError::new("sigwaitinfo", error));
-        }
+    }
+    let error = io::Error::last_os_error();
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
+        _ => Err(SysError::new("read (signalfd)", error)),
     }
 }
 

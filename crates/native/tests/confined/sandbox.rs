@@ -12,7 +12,7 @@ use cofferdam_core::caps::Guarantee;
 use cofferdam_core::mount::{HostKind, HostPath, Identity};
 use cofferdam_core::plan::{PLAN_VERSION, Plan, Relaxed, Root, WORKSPACE, WorkspacePlan};
 use cofferdam_core::quantity::{ByteSize, Cpus, Span};
-use cofferdam_core::spec::{Limits, Mode, Network, Seccomp, Staging, Terminal};
+use cofferdam_core::spec::{Limits, Mode, Network, Purpose, Seccomp, Staging, Terminal};
 use cofferdam_native::confined::{Confinement, Handed, Running, start};
 use cofferdam_native::process::{StartError, StdinKind};
 use cofferdam_native::signals::Signals;
@@ -177,6 +177,7 @@ fn plan(workspace: &Path, argv: &[&str]) -> Plan {
     Plan {
         version: PLAN_VERSION,
         backend: Backend::Native,
+        purpose: Purpose::Command,
         command: argv.iter().map(|arg| (*arg).into()).collect(),
         workdir: WORKSPACE.into(),
         workspace: WorkspacePlan {

@@ -82,7 +82,7 @@ pub(crate) fn told(error: &StartError) -> (String, Option<String>) {
 }
 
 /// A command that could not be executed has an exit code of its own; anything else is our failure.
-pub(super) fn not_started(error: &StartError) -> Finish {
+pub(crate) fn not_started(error: &StartError) -> Finish {
     let (message, remedy) = told(error);
     let remedy = remedy.map(|remedy| format!("; remedy: {remedy}")).unwrap_or_default();
     let message = format!("{message}{remedy}");

@@ -6,14 +6,14 @@ use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::{Plan, Profile};
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
 use cofferdam_native::confined::{
-    self, Confinement, Handed, Preparation, Running, Unsupplied, start,
+    self, ConfineError, Confinement, Handed, Preparation, Running, Unsupplied, start,
 };
 use cofferdam_native::process::{StartError, StdinKind, is_null_device};
 use cofferdam_native::supervise::{Cause, Ended, supervise};
 use rustix::fs::{fstat, fstatfs};
 
 use super::local::{not_started, outcome, passage, patience};
-use super::{Finish, Observer, Stage, Standing, Starter};
+use super::{Finish, Observer, Occupant, Stage, Standing, Starter};
 use crate::launcher::{Lease, Lost};
 
 /// A sandbox that we make ourselves is on its way; a launcher is asked when the command is to start.
@@ -104,9 +104,34 @@ pub(super) fn run(
     }
 }
 
+/// Makes the sandbox and leaves it to its occupant until the session is over.
+pub(super) fn hold(
+    begun: Begun,
+    plan: &Plan,
+    stage: &Stage<'_>,
+    observer: &mut dyn Observer,
+    occupant: &dyn Occupant,
+) -> Finish {
+    let Begun::Ours(begun) = begun else {
+        let message = "a session makes its own sandbox".to_owned();
+        let remedy = "hold it in a process of its own".to_owned();
+        return not_started(&ConfineError::Reported { message, remedy }.into());
+    };
+    let (room, handed) = match begun.and_then(|begun| begun.settle(plan)) {
+        Ok(settled) => settled,
+        Err(error) => return not_started(&error),
+    };
+    let effective =
+        room.effective.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into()));
+    let (effective, receipt) = (effective.collect(), room.receipt.clone());
+    observer.standing(Standing { effective, receipt, ..Standing::default() });
+    let outcome = occupant.occupy(&room, plan, stage);
+    Finish { outcome, usage: None, cleanup: cleanup(handed.finish()) }
+}
+
 /// The program is given no file of the host to hold: through one that is open it could change its mode, or
 /// write to it, or reach a network. An unnamed pipe is nobody's file; everything else is carried.
-fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
+pub(crate) fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
     const PIPEFS: i64 = 0x5049_5045;
     match stdin {
         None => StdinKind::Empty,
@@ -161,7 +186,7 @@ pub(crate) fn sandbox<'a>(
     }
 }
 
-fn judge(plan: &Plan, ended: &Ended, maker: Maker) -> Outcome {
+pub(crate) fn judge(plan: &Plan, ended: &Ended, maker: Maker) -> Outcome {
     let own = outcome(plan, ended.status, ended.cause);
     if ended.oom {
         let message = Some(format!("more memory was used than {}", plan.limits.memory));

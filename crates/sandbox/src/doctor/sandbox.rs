@@ -11,7 +11,7 @@ use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::{Caps, Guarantee};
 use cofferdam_core::plan::{PLAN_VERSION, Plan, Profile, Relaxed, Root, WORKSPACE, WorkspacePlan};
 use cofferdam_core::quantity::{ByteSize, Cpus, Span};
-use cofferdam_core::spec::{Limits, Mode, Network, Seccomp, Staging, Terminal};
+use cofferdam_core::spec::{Limits, Mode, Network, Purpose, Seccomp, Staging, Terminal};
 use cofferdam_native::confined::{Preparation, prepare};
 use cofferdam_native::process::StartError;
 use cofferdam_native::staging::staging;
@@ -66,6 +66,7 @@ fn try_in(dir: &Path, name: &str, caps: &Caps) -> Result<Vec<Guarantee>, Trouble
     let plan = Plan {
         version: PLAN_VERSION,
         backend: Backend::Native,
+        purpose: Purpose::Command,
         command: vec!["/bin/true".into()],
         workdir: WORKSPACE.into(),
         workspace: WorkspacePlan {

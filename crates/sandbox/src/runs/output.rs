@@ -65,6 +65,11 @@ impl OutputKeeper {
         self.redactor.push(bytes, &mut |bytes| file.write(bytes));
     }
 
+    /// How much there was so far.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
     /// Ends the stream: how much there was, what is kept of it, and the first write that failed.
     pub(crate) fn finish(self) -> (u64, KeptStream, Option<io::Error>) {
         let Self { redactor, mut file, total } = self;

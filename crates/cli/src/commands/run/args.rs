@@ -23,66 +23,8 @@ use crate::context::Context;
   cofferdam run --pass-env GITHUB_TOKEN --report run.json -- ./agent.sh
   cofferdam run --dry-run -- make test           # show the plan, run nothing")]
 pub(crate) struct RunArgs {
-    /// Where to run: auto, docker, podman, native, local (no sandbox at all).
-    #[arg(long, value_name = "BACKEND")]
-    pub(super) sandbox: Option<String>,
-    /// Container image, or `host` for the host's own system tree.
-    #[arg(long)]
-    pub(super) image: Option<String>,
-    /// When to fetch the image: never, missing, always.
-    #[arg(long, value_name = "WHEN")]
-    pub(super) pull: Option<String>,
-    /// The project directory [default: the current directory].
-    #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKSPACE")]
-    pub(super) workspace: Option<PathBuf>,
-    /// What the command may do to the workspace: stage, direct, readonly.
-    #[arg(long)]
-    pub(super) mode: Option<String>,
-    /// Directory to start in, below the workspace.
-    #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKDIR")]
-    pub(super) workdir: Option<PathBuf>,
-    /// What it can reach: none, allow, bridge, host.
-    #[arg(long)]
-    pub(super) network: Option<String>,
-    /// A host it may reach with `--network allow` (repeatable).
-    #[arg(long, value_name = "HOST[:PORT]")]
-    pub(super) allow_host: Vec<String>,
-    /// Memory and swap, as in 512m or 2g.
-    #[arg(long, value_name = "SIZE")]
-    pub(super) memory: Option<String>,
-    /// Processors, as in 2 or 0.5.
-    #[arg(long, value_name = "N")]
-    pub(super) cpus: Option<String>,
-    /// Processes and threads.
-    #[arg(long, value_name = "N")]
-    pub(super) pids: Option<String>,
-    /// Time it may take, as in 90s or 10m.
-    #[arg(long, value_name = "SPAN")]
-    pub(super) timeout: Option<String>,
-    /// Time it may go without output.
-    #[arg(long, value_name = "SPAN")]
-    pub(super) idle_timeout: Option<String>,
-    /// Set a variable (repeatable).
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(super) env: Vec<String>,
-    /// Pass a variable of the host through; its value is never recorded (repeatable).
-    #[arg(long, value_name = "NAME")]
-    pub(super) pass_env: Vec<String>,
-    /// Show a host path inside, read-only unless it ends in `:rw` (repeatable).
-    #[arg(long, value_name = "SRC:DST[:rw]")]
-    pub(super) mount: Vec<String>,
-    /// Container runtime, where the engine has it: crun, runsc, kata.
-    #[arg(long, value_name = "NAME")]
-    pub(super) runtime: Option<String>,
-    /// Give a guarantee up by name: limits, landlock (repeatable).
-    #[arg(long, value_name = "NAME")]
-    pub(super) relax: Vec<String>,
-    /// Run under the ceiling of a role from host policy.
-    #[arg(long, value_name = "NAME", env = "COFFERDAM_ROLE")]
-    pub(super) role: Option<String>,
-    /// Begin with what another run of this workspace changed: its id, the end of it, or `last`.
-    #[arg(long, value_name = "RUN", env = "COFFERDAM_FROM")]
-    pub(super) from: Option<String>,
+    #[command(flatten)]
+    pub(super) sandbox: SandboxArgs,
     /// Where the command succeeds, apply what `changes.auto` says needs no look; the rest stays pending.
     #[arg(long, env = "COFFERDAM_APPLY")]
     pub(super) apply: bool,
@@ -106,8 +48,73 @@ pub(crate) struct RunArgs {
     pub(super) command: Vec<OsString>,
 }
 
+/// What a sandbox is to be like: the same for a command, a session and a shell.
+#[derive(Debug, Args)]
+pub(crate) struct SandboxArgs {
+    /// Where to run: auto, docker, podman, native, local (no sandbox at all).
+    #[arg(long, value_name = "BACKEND")]
+    pub(crate) sandbox: Option<String>,
+    /// Container image, or `host` for the host's own system tree.
+    #[arg(long)]
+    pub(crate) image: Option<String>,
+    /// When to fetch the image: never, missing, always.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) pull: Option<String>,
+    /// The project directory [default: the current directory].
+    #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKSPACE")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// What the command may do to the workspace: stage, direct, readonly.
+    #[arg(long)]
+    pub(crate) mode: Option<String>,
+    /// Directory to start in, below the workspace.
+    #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKDIR")]
+    pub(crate) workdir: Option<PathBuf>,
+    /// What it can reach: none, allow, bridge, host.
+    #[arg(long)]
+    pub(crate) network: Option<String>,
+    /// A host it may reach with `--network allow` (repeatable).
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub(crate) allow_host: Vec<String>,
+    /// Memory and swap, as in 512m or 2g.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Processors, as in 2 or 0.5.
+    #[arg(long, value_name = "N")]
+    pub(crate) cpus: Option<String>,
+    /// Processes and threads.
+    #[arg(long, value_name = "N")]
+    pub(crate) pids: Option<String>,
+    /// Time it may take, as in 90s or 10m.
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) timeout: Option<String>,
+    /// Time it may go without output.
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) idle_timeout: Option<String>,
+    /// Set a variable (repeatable).
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Pass a variable of the host through; its value is never recorded (repeatable).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pass_env: Vec<String>,
+    /// Show a host path inside, read-only unless it ends in `:rw` (repeatable).
+    #[arg(long, value_name = "SRC:DST[:rw]")]
+    pub(crate) mount: Vec<String>,
+    /// Container runtime, where the engine has it: crun, runsc, kata.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) runtime: Option<String>,
+    /// Give a guarantee up by name: limits, landlock (repeatable).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) relax: Vec<String>,
+    /// Run under the ceiling of a role from host policy.
+    #[arg(long, value_name = "NAME", env = "COFFERDAM_ROLE")]
+    pub(crate) role: Option<String>,
+    /// Begin with what another run of this workspace changed: its id, the end of it, or `last`.
+    #[arg(long, value_name = "RUN", env = "COFFERDAM_FROM")]
+    pub(crate) from: Option<String>,
+}
+
 /// The flags as entries of the topmost layer.
-pub(super) fn flags(args: &RunArgs) -> Result<Entries, Refusal> {
+pub(crate) fn flags(args: &SandboxArgs) -> Result<Entries, Refusal> {
     let single = [
         (Key::SandboxBackend, &args.sandbox),
         (Key::SandboxImage, &args.image),
@@ -145,8 +152,8 @@ pub(super) fn flags(args: &RunArgs) -> Result<Entries, Refusal> {
 
 /// What must not be recorded of a request that did not get far: all that the spec knows, and, where there
 /// is none, what the flags name.
-pub(super) fn secrets(
-    args: &RunArgs,
+pub(crate) fn secrets(
+    args: &SandboxArgs,
     context: &Context,
     spec: Option<&SandboxSpec>,
 ) -> Vec<Secret> {

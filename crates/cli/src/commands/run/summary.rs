@@ -12,7 +12,7 @@ use crate::context::program;
 const SHOWN: usize = 10;
 
 /// The lines, none of which is ours to colour: they go to standard error.
-pub(super) fn lines(state: &StateDir, record: &Record) -> Result<Vec<String>, SetError> {
+pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<String>, SetError> {
     let Some(changes) = &record.changes else { return Ok(Vec::new()) };
     let ChangeSummary { created, modified, deleted, retyped, .. } = changes;
     let total = created + modified + deleted + retyped;

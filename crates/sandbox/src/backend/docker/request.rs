@@ -82,6 +82,8 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
     let Plan {
         version: _,
         backend: _,
+        // No session comes here.
+        purpose: _,
         command,
         workdir,
         workspace: _,

@@ -12,7 +12,7 @@ use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::policy::{Forbidden, MountPolicy, Policy};
 use cofferdam_core::quantity::{ByteSize, Cpus, Span};
 use cofferdam_core::repository::{Repository, RepositoryOf};
-use cofferdam_core::spec::{Fetch, Limits, Mode, Network, Pull, SandboxSpec, Terminal};
+use cofferdam_core::spec::{Fetch, Limits, Mode, Network, Pull, Purpose, SandboxSpec, Terminal};
 use cofferdam_native::supervise::Cause;
 use serde_json::{Value, json};
 
@@ -38,6 +38,7 @@ fn host_path(path: &str) -> HostPath {
 
 fn spec() -> SandboxSpec {
     SandboxSpec {
+        purpose: Purpose::Command,
         from: None,
         repository: None,
         command: vec!["make".into(), "test".into()],

@@ -1,0 +1,266 @@
+//! The process that holds a session, at work: hears who knocks, and keeps the sandbox until it is over.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cofferdam_core::event::EventKind;
+use cofferdam_core::outcome::{Outcome, OutcomeClass};
+use cofferdam_core::paths::Arg;
+use cofferdam_core::plan::Plan;
+use cofferdam_core::record::{Output, Usage};
+use cofferdam_native::channel::{Channel, Message};
+use cofferdam_native::confined::Room;
+use cofferdam_native::signals::Signals;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::door;
+use super::exec::{Asked, Given, exec};
+use super::job::{Job, Killing, Roster, quiet_pipe};
+use super::wire::{Question, Told, bytes};
+use crate::runs::Scribe;
+use crate::state::StateError;
+
+/// How often somebody who waits for the commands to end looks.
+const TICK: Duration = Duration::from_millis(5);
+const TERM: u8 = 15;
+
+/// What every thread of the session shares.
+pub(super) struct Hall<'a> {
+    pub(super) room: &'a Room,
+    pub(super) plan: &'a Plan,
+    /// The run's id.
+    pub(super) run: &'a str,
+    pub(super) dir: &'a Path,
+    roster: Mutex<Roster>,
+    scribe: Mutex<Scribe>,
+    is_ending: AtomicBool,
+    /// A byte here makes the main loop look again.
+    wake: OwnedFd,
+    woken: OwnedFd,
+}
+
+/// Why it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    Asked,
+    Idle,
+    /// Whoever it was held for is gone.
+    Alone,
+    Signal(i32),
+    /// The sandbox is dead.
+    Dead,
+}
+
+impl<'a> Hall<'a> {
+    pub(super) fn new(
+        room: &'a Room,
+        plan: &'a Plan,
+        run: &'a str,
+        dir: &'a Path,
+        scribe: Scribe,
+    ) -> io::Result<Self> {
+        let (woken, wake) = quiet_pipe()?;
+        let (roster, scribe) = (Mutex::new(Roster::new()), Mutex::new(scribe));
+        let is_ending = AtomicBool::new(false);
+        Ok(Self { room, plan, run, dir, roster, scribe, is_ending, wake, woken })
+    }
+
+    /// Serves until the session is over, and ends the sandbox.
+    pub(super) fn keep(
+        &self,
+        listener: &UnixListener,
+        signals: &Signals,
+        tether: Option<BorrowedFd<'_>>,
+        idle_stop: Option<Duration>,
+    ) -> io::Result<Over> {
+        std::thread::scope(|scope| {
+            let over = loop {
+                match self.wait(listener, signals, tether, idle_stop) {
+                    Ok(Some(over)) => break Ok(over),
+                    Ok(None) => {}
+                    Err(error) => break Err(error),
+                }
+                // One who hangs up while knocking is no reason to stop.
+                if let Ok(Some(client)) = door::accept(listener) {
+                    scope.spawn(move || self.answer(client));
+                }
+            };
+            self.is_ending.store(true, Ordering::Release);
+            if !matches!(over, Ok(Over::Dead)) {
+                self.wind_down();
+            }
+            // With it ends all that still runs, and so all who watch it.
+            self.room.end().map_err(|error| error.source)?;
+            over
+        })
+    }
+
+    /// Waits for somebody to knock, or for the end.
+    fn wait(
+        &self,
+        listener: &UnixListener,
+        signals: &Signals,
+        tether: Option<BorrowedFd<'_>>,
+        idle_stop: Option<Duration>,
+    ) -> io::Result<Option<Over>> {
+        loop {
+            let quiet = self.roster().quiet();
+            let left = idle_stop.zip(quiet).map(|(most, quiet)| most.saturating_sub(quiet));
+            if left == Some(Duration::ZERO) {
+                return Ok(Some(Over::Idle));
+            }
+            let mut fds = vec![
+                PollFd::new(listener, PollFlags::IN),
+                PollFd::new(signals, PollFlags::IN),
+                PollFd::new(&self.woken, PollFlags::IN),
+                PollFd::from_borrowed_fd(self.room.death(), PollFlags::IN),
+            ];
+            fds.extend(tether.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            match poll(&mut fds, timeout.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+            if ready[3] {
+                return Ok(Some(Over::Dead));
+            }
+            if let (true, Some(signal)) = (ready[1], signals.next().map_err(|e| e.source)?) {
+                return Ok(Some(Over::Signal(signal)));
+            }
+            if ready.get(4) == Some(&true) {
+                return Ok(Some(Over::Alone));
+            }
+            if self.is_ending.load(Ordering::Acquire) {
+                return Ok(Some(Over::Asked));
+            }
+            if ready[0] {
+                return Ok(None);
+            }
+            if ready[2] {
+                // Woken because a command ended, perhaps the last.
+                rustix::io::read(&self.woken, &mut [0; 64]).ok();
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Asks all that run to end, and waits as long as they are given for it.
+    fn wind_down(&self) {
+        self.roster().signal_all(TERM);
+        let deadline = Instant::now() + self.plan.limits.stop_grace.duration();
+        while !self.roster().is_idle() && Instant::now() < deadline {
+            std::thread::sleep(TICK);
+        }
+    }
+
+    fn answer(&self, client: Channel) {
+        // Who says nothing, or what is not understood, is not answered.
+        let Ok(Some(Message { bytes: text, descriptors })) = client.receive() else { return };
+        let Ok(question) = serde_json::from_slice::<Question>(&text) else { return };
+        let told = match question {
+            Question::Exec { spec, name, given, stay } => match Given::new(&given, descriptors) {
+                Some(streams) => {
+                    return exec(self, Asked { spec: *spec, name, stay, streams }, client);
+                }
+                None => Told::Failed("the program can only be given a pipe to read from".into()),
+            },
+            Question::Jobs => Told::Jobs(self.roster().jobs()),
+            Question::Kill { job, signal } => self.kill(&job, signal),
+            Question::Stop => {
+                self.is_ending.store(true, Ordering::Release);
+                self.wake_up();
+                Told::Done
+            }
+        };
+        client.send(&bytes(&told), &[]).ok();
+    }
+
+    fn kill(&self, job: &str, signal: i32) -> Told {
+        let Some(number) = u8::try_from(signal).ok().filter(|n| (1..=31).contains(n)) else {
+            return Told::Failed(format!("{signal} is not the number of a signal"));
+        };
+        let killing = self.roster().signal(job, number);
+        match killing {
+            Killing::Passed | Killing::Nothing => Told::Done,
+            Killing::EndFamily { leader, exec } => match self.room.end_family(leader, exec) {
+                Ok(()) => Told::Done,
+                Err(error) => Told::Failed(format!("{error}: {}", error.source)),
+            },
+            Killing::Unknown => {
+                Told::Failed(format!("there is no command {job:?} in this session"))
+            }
+        }
+    }
+
+    pub(super) fn begin(
+        &self,
+        command: Vec<Arg>,
+        name: Option<String>,
+    ) -> Result<(u64, OwnedFd), String> {
+        if self.is_ending.load(Ordering::Acquire) {
+            return Err("the session is ending".to_owned());
+        }
+        let mut roster = self.roster();
+        if let Some(name) = name.as_deref().filter(|name| roster.is_taken(name)) {
+            return Err(format!("a command that runs is called {name:?} already"));
+        }
+        roster.begin(command, name).map_err(|error| error.to_string())
+    }
+
+    pub(super) fn end(
+        &self,
+        exec: u64,
+        leader: Option<i32>,
+        end: (Outcome, Option<Usage>, Output),
+    ) -> Option<Job> {
+        let job = self.roster().end(exec, leader, end);
+        self.wake_up();
+        job
+    }
+
+    pub(super) fn amend(&self, exec: u64, output: &Output) {
+        self.roster().amend(exec, output);
+    }
+
+    pub(super) fn write_down(&self, event: EventKind) -> Result<(), StateError> {
+        self.scribe.lock().unwrap_or_else(PoisonError::into_inner).event(event)
+    }
+
+    /// For what has happened already: a log that is full must not hide it from the client.
+    pub(super) fn note(&self, event: EventKind) {
+        self.write_down(event).ok();
+    }
+
+    fn wake_up(&self) {
+        // A full pipe wakes as well.
+        rustix::io::write(self.wake.as_fd(), &[0]).ok();
+    }
+
+    fn roster(&self) -> MutexGuard<'_, Roster> {
+        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Over {
+    pub(super) fn outcome(self) -> Outcome {
+        match self {
+            Self::Asked => Outcome::exited(0),
+            Self::Idle => Outcome::exited(0).with_message("nothing was run for so long"),
+            Self::Alone => Outcome::exited(0).with_message("whoever it was held for is gone"),
+            Self::Signal(signal) => {
+                let message = format!("stopped by signal {signal}");
+                Outcome::ended(OutcomeClass::Canceled, Some(signal), message)
+            }
+            Self::Dead => {
+                let message = "the sandbox's first process died";
+                Outcome::ended(OutcomeClass::SandboxFailure, None, message)
+            }
+        }
+    }
+}
