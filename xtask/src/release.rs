@@ -26,6 +26,14 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The same program without shared libraries and without haste, for tests.
+pub(crate) fn quick() -> Result<PathBuf> {
+    let what = ["rustc", "--quiet", "--profile", "static", "--package", "cofferdam-cli"];
+    let linked = ["--bin", "cofferdam", "--", "-Ctarget-feature=+crt-static"];
+    succeed(&mut cargo(what.into_iter().chain(linked)))?;
+    Ok(target_dir()?.join("static/cofferdam"))
+}
+
 /// The release binary, built.
 pub(crate) fn binary() -> Result<PathBuf> {
     let what =

@@ -15,8 +15,9 @@ use anyhow::Result;
 use crate::args::{Args, Usage};
 use crate::cargo::{cargo, succeed};
 use crate::provide::{self, Install};
+use crate::release;
 use engine::Engines;
-use nextest::{Length, Pass};
+use nextest::{Asked, Length, Means, Pass};
 use steps::{Counts, Steps};
 
 const HELP: &str = "\
@@ -46,16 +47,20 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     if steps.run("provide", || check(provide::everything(options.install))) {
         steps.run("format", || check(succeed(&mut cargo(["fmt", "--all", "--check"]))));
         steps.run("lint", || check(succeed(&mut cargo(LINT))));
+        let mut program = None;
+        steps.run("static", || {
+            program = Some(release::quick()?);
+            Ok(Counts::default())
+        });
         let mut engines = None;
         steps.run("engines", || {
             engines = Some(Engines::start()?);
             Ok(Counts::default())
         });
-        if let Some(engines) = &engines {
+        if let (Some(engines), Some(program)) = (&engines, &program) {
             for (name, pass) in PASSES {
-                steps.run(name, || {
-                    nextest::run(pass, options.filter.as_deref(), options.length, engines)
-                });
+                let asked = Asked { filter: options.filter.as_deref(), length: options.length };
+                steps.run(name, || nextest::run(pass, asked, &Means { engines, program }));
             }
         }
         drop(engines);

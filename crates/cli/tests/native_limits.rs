@@ -59,8 +59,11 @@ fn the_processor_is_shared_out() {
         done.assert_exit(0);
         done.stdout_text().trim().parse().expect("a number of milliseconds")
     };
-    let (slow, fast) = (spent("0.2"), spent("2"));
-    assert!(slow * 2 < fast, "{slow} ms against {fast} ms of processor in the same time");
+    let slow = spent("0.2");
+    assert!(slow < 500, "{slow} ms of a fifth of 1.5 s");
+    // A machine that is busy with something else gives nobody more; so it is asked again.
+    let fast: Vec<u64> = (0..5).map(|_| spent("2")).take_while(|fast| slow * 2 >= *fast).collect();
+    assert!(fast.len() < 5, "{slow} ms against {fast:?} ms of processor in the same time");
 }
 
 #[test]

@@ -40,7 +40,7 @@ const HEARD: [i32; 12] = [
 ];
 
 /// Where files stand that a home begins with, in the container, and which those are.
-pub const SKELETON: &str = "/etc/skel";
+pub const SKELETON: &str = "/run/cofferdam/home";
 pub(crate) const FURNISHED: [&str; 2] = [".config/git/config", ".config/git/ignore"];
 
 /// Where a file stands with variables that nobody is told of: each `NAME=VALUE`, ended by a NUL.

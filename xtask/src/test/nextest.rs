@@ -59,12 +59,23 @@ impl Pass {
     }
 }
 
-pub(crate) fn run(
-    pass: Pass,
-    asked: Option<&str>,
-    length: Length,
-    engines: &Engines,
-) -> Result<Counts> {
+/// Which of the tests, and how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) filter: Option<&'a str>,
+    pub(crate) length: Length,
+}
+
+/// What was made for the tests.
+#[derive(Debug)]
+pub(crate) struct Means<'a> {
+    pub(crate) engines: &'a Engines,
+    /// The program without shared libraries.
+    pub(crate) program: &'a Path,
+}
+
+pub(crate) fn run(pass: Pass, asked: Asked<'_>, means: &Means<'_>) -> Result<Counts> {
+    let Asked { filter: asked, length } = asked;
     let filter = pass.filter(asked);
     let filter = filter.as_deref();
     let junit = root().join(junit_of(length));
@@ -79,8 +90,9 @@ pub(crate) fn run(
     if length == Length::Long {
         command.env("TEST_KILLS", LONG_KILLS);
     }
-    command.env("TEST_DOCKER_SOCKET", engines.docker());
-    command.env("TEST_PODMAN_SOCKET", engines.podman());
+    command.env("TEST_DOCKER_SOCKET", means.engines.docker());
+    command.env("TEST_PODMAN_SOCKET", means.engines.podman());
+    command.env("TEST_STATIC_BINARY", means.program);
     if let Pass::ClaimsOn(backend) = pass {
         command.env("TEST_BACKEND", backend);
         // Of what was asked for, nothing may be a claim.

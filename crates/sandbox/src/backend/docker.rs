@@ -47,6 +47,7 @@ use serde_json::{Value, json};
 use super::local::{passage, patience};
 use super::{Finish, Observer, Stage, Standing};
 use crate::engine::{Engine, EngineError, Patience, at};
+use crate::first::runs_anywhere;
 use crate::host::look_up;
 use crate::runs::current_owner;
 use crate::state::{StateError, write_atomically};
@@ -56,7 +57,7 @@ pub(crate) use clean::{Cleared, clear, end_processes, marked, sweep};
 use create::CreateRequest;
 use effective::Process;
 use memory::Counter;
-use request::{Ground, Stdin, Unfit};
+use request::{First, Ground, Stdin, Unfit};
 pub(crate) use scratch::remove as remove_scratch;
 use watch::{Lost, Running, watch};
 use workspace::Place;
@@ -157,12 +158,14 @@ fn carry_out(
     let image = image(plan, engine)?;
     let place = Place { run: stage.run, dir: stage.dir, mounts: stage.mounts, labels: &labels };
     let ready = workspace::ready(plan, &place, engine)?;
-    let shown = match plan.root {
-        Root::Host { .. } => {
-            root::shown(stage.dir, user, stage.program, plan, engine.flavor, &ready.placeholders)?
-        }
-        _ => Vec::new(),
+    let (first, mut shown) = match plan.root {
+        Root::Host { .. } => (First::Ours, root::shown(stage.dir, user, plan, engine.flavor)?),
+        _ if runs_anywhere(stage.program) => (First::Ours, Vec::new()),
+        _ => (First::Engines, Vec::new()),
     };
+    if first == First::Ours {
+        shown.extend(root::first(stage.dir, user, stage.program, plan, &ready.placeholders)?);
+    }
     let request = request::request(
         plan,
         &Ground {
@@ -173,6 +176,7 @@ fn carry_out(
             workspace: ready.workspace,
             repository: ready.repository,
             covers: ready.covers,
+            first,
             shown,
             filter,
             stdin: stdin_kind(stage),
@@ -220,7 +224,7 @@ fn carry_out(
         container_id: Some(id.clone()),
         image_digest: Some(image.id),
         effective,
-        receipt: effective::receipt(plan, &found, &process, &ready.hidden),
+        receipt: effective::receipt(plan, first, &found, &process, &ready.hidden),
     });
     let running =
         Running { engine, id: &id, attached, end, started, terminal: plan.terminal, killed };

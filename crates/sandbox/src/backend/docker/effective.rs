@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::caps::Guarantee;
-use cofferdam_core::plan::{Plan, Root};
+use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Held, Holding};
 use cofferdam_core::spec::{Mode, Network, Seccomp as Filter};
 use cofferdam_native::outside::User;
 use serde_json::{Map, Value, json};
 
 use super::mountinfo;
+use super::request::First;
 use crate::engine::{Engine, at};
 
 /// The settings of a container as they were read back.
@@ -99,9 +100,9 @@ fn judge(status: &str, plan: &Plan, user: User) -> Process {
     Process::AsPlanned(format!("uid {}, gid {}, {}", user.uid, user.gid, said.join(", ")))
 }
 
-fn filter(plan: &Plan) -> &'static str {
-    match (&plan.root, &plan.seccomp) {
-        (Root::Host { .. }, Some(Filter::Default)) => "the engine's system call filter, and ours",
+fn filter(plan: &Plan, first: First) -> &'static str {
+    match (first, &plan.seccomp) {
+        (First::Ours, Some(Filter::Default)) => "the engine's system call filter, and ours",
         (_, Some(Filter::File(_))) => "the system call filter that was named",
         _ => "the engine's system call filter",
     }
@@ -110,6 +111,7 @@ fn filter(plan: &Plan) -> &'static str {
 /// The receipt: each guarantee, what gives it, and what was seen of it.
 pub(super) fn receipt(
     plan: &Plan,
+    first: First,
     found: &Value,
     process: &Process,
     hidden: &[PathBuf],
@@ -139,7 +141,7 @@ pub(super) fn receipt(
         (PidsLimit, "the engine's control group", seen(&["HostConfig", "PidsLimit"])),
         (ReadonlyRoot, "a read-only root", seen(&["HostConfig", "ReadonlyRootfs"])),
         (Tmpfs, "memory file systems of a size", seen(&["HostConfig", "Tmpfs"])),
-        (Seccomp, filter(plan), None),
+        (Seccomp, filter(plan, first), None),
         (Environment, "only listed variables, and the image's", None),
         (Timeout, "our clock", Some(plan.limits.timeout.to_string())),
         (OutputLimit, "head and tail are kept", Some(plan.limits.output.to_string())),

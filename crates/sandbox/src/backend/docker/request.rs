@@ -32,7 +32,8 @@ pub(super) struct Ground {
     pub(super) repository: Option<Workspace>,
     /// Laid over what is blocked: an empty file or directory, and where.
     pub(super) covers: Vec<(PathBuf, PathBuf)>,
-    /// Parts of the host that stand in for an image, read-only.
+    pub(super) first: First,
+    /// Parts of the host that stand in for an image, and what the first process needs; read-only.
     pub(super) shown: Vec<(PathBuf, PathBuf)>,
     /// Text of the system call filter, where the plan names a file.
     pub(super) filter: Option<String>,
@@ -52,6 +53,13 @@ pub(super) enum Workspace {
     Volume(String),
     /// The host's directory itself.
     Itself(PathBuf),
+}
+
+/// Whose program is the container's first process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum First {
+    Ours,
+    Engines,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,9 +124,10 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
     for arg in command {
         args.push(text(&arg.0, "an argument")?);
     }
-    // The host's own tree has no place for an engine's first process: then it is ours.
+    // Where it can be, the first process is ours; the host's own tree has no place for another.
     let is_host = matches!(root, Root::Host { .. });
-    if is_host {
+    let is_ours = ground.first == First::Ours;
+    if is_ours {
         let mut first = vec![FIRST, WORD, "--filter", own_filter(plan).word()];
         if has_secrets(plan) {
             first.push("--variables");
@@ -136,7 +145,7 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
     let memory = held(Guarantee::MemoryLimit).then_some(limits.memory.0);
     let nano = u64::from(limits.cpus.millis).min(ground.processors * 1000) * 1_000_000;
     // Whoever may ask the engine can read these. What is secret goes past it, where the first process is ours.
-    let told = env.iter().filter(|(_, value)| !is_host || value.secret().is_none());
+    let told = env.iter().filter(|(_, value)| !is_ours || value.secret().is_none());
     let planned = told.map(|(name, value)| format!("{name}={}", value.reveal()));
     let is_alone = matches!(network, Network::None | Network::Allow);
     let is_open = ground.stdin == Stdin::Open;
@@ -176,7 +185,7 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
             }
             .to_owned(),
             ipc_mode: "private".to_owned(),
-            init: !is_host,
+            init: !is_ours,
             auto_remove: false,
             tmpfs: tmpfs(plan, ground)?,
             mounts: mounts(plan, ground)?,

@@ -26,6 +26,8 @@ const NAME: &str = "cofferdam-host";
 pub(super) const ETC: &str = "etc";
 /// Variables for the program alone, in the run's directory until the container has them.
 pub(super) const SECRETS: &str = "variables";
+/// What a home begins with, in the run's directory.
+pub(super) const HOME_FILES: &str = "home";
 /// Where this program is seen by the container of which it is the first process.
 pub(super) const FIRST: &str = "/run/cofferdam/first";
 /// A larger file is bound instead of copied.
@@ -110,12 +112,10 @@ fn odd(path: &Path) -> Trouble {
 pub(super) fn shown(
     dir: &Path,
     user: User,
-    program: &Path,
     plan: &Plan,
     flavor: Flavor,
-    placeholders: &[PathBuf],
 ) -> Result<Vec<(PathBuf, PathBuf)>, Trouble> {
-    let mut binds = vec![(program.to_owned(), FIRST.into())];
+    let mut binds = Vec::new();
     for tree in system_trees()? {
         if let Tree::Directory { path } = tree {
             binds.push((path.clone(), path));
@@ -136,18 +136,31 @@ pub(super) fn shown(
             binds.push((etc.join(name), Path::new("/etc").join(name)));
         }
     }
-    if has_secrets(plan) {
-        binds.push((secrets(&dir.join(SECRETS), user, plan)?, VARIABLES.into()));
-    }
-    for (name, text) in git_files(placeholders) {
-        let path = dir.join(SKELETON.trim_start_matches('/')).join(name);
-        path.parent().map_or(Ok(()), make_dir)?;
-        write(&path, &text)?;
-    }
     link("/proc/self/mounts".as_ref(), &etc.join("mtab"))?;
     for path in etc_shown()? {
         let Ok(below) = path.strip_prefix("/etc") else { continue };
         show(&path, &etc.join(below), &mut binds)?;
+    }
+    Ok(binds)
+}
+
+/// What our own program needs to be the first process, each with its place inside.
+pub(super) fn first(
+    dir: &Path,
+    user: User,
+    program: &Path,
+    plan: &Plan,
+    placeholders: &[PathBuf],
+) -> Result<Vec<(PathBuf, PathBuf)>, Trouble> {
+    let home = dir.join(HOME_FILES);
+    for (name, text) in git_files(placeholders) {
+        let path = home.join(name);
+        path.parent().map_or(Ok(()), make_dir)?;
+        write(&path, &text)?;
+    }
+    let mut binds = vec![(program.to_owned(), FIRST.into()), (home, SKELETON.into())];
+    if has_secrets(plan) {
+        binds.push((secrets(&dir.join(SECRETS), user, plan)?, VARIABLES.into()));
     }
     Ok(binds)
 }
@@ -242,8 +255,7 @@ mod tests {
     fn a_made_up_etc_is_complete_and_public() {
         let mut plan = crate::backend::docker::tests::plan();
         let dir = tempfile::tempdir().unwrap();
-        let binds =
-            shown(dir.path(), USER, Path::new("/bin/sh"), &plan, Flavor::Docker, &[]).unwrap();
+        let binds = shown(dir.path(), USER, &plan, Flavor::Docker).unwrap();
         let passwd = fs::read_to_string(dir.path().join("etc/passwd")).unwrap();
         assert!(passwd.contains("sandbox:x:1001:1002:"));
         assert!(!dir.path().join("etc/shadow").exists());
@@ -257,8 +269,7 @@ mod tests {
         assert!(!tells(&binds));
         let other = tempfile::tempdir().unwrap();
         plan.network = Network::Bridge;
-        let binds =
-            shown(other.path(), USER, Path::new("/bin/sh"), &plan, Flavor::Docker, &[]).unwrap();
+        let binds = shown(other.path(), USER, &plan, Flavor::Docker).unwrap();
         assert!(tells(&binds) && other.path().join("etc/resolv.conf").exists());
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn remove(
             left.push(format!("directory {}: {trouble}", upper.display()));
         }
     }
-    for name in [root::ETC, workspace::COVERS, WORK, GIT_WORK] {
+    for name in [root::ETC, root::HOME_FILES, workspace::COVERS, WORK, GIT_WORK] {
         note(&dir.join(name), fs::remove_dir_all(dir.join(name)), &mut left);
     }
     for name in [workspace::LOWER, workspace::GIT_LOWER, root::SECRETS] {

@@ -101,6 +101,7 @@ fn ground() -> Ground {
         workspace: Workspace::Volume("cofferdam-01run".to_owned()),
         repository: None,
         covers: vec![("/state/covers/file".into(), "/workspace/.env".into())],
+        first: First::Ours,
         shown: vec![("/usr".into(), "/usr".into())],
         filter: None,
         stdin: Stdin::Empty,
@@ -145,8 +146,8 @@ fn each_item_changes_the_request() {
                 p.root =
                     Root::Image { image: "debian".parse().unwrap(), readonly: true, fetch: FETCH }
             },
-            "/HostConfig/Init",
-            json!(true),
+            "/Healthcheck",
+            json!({ "Test": ["NONE"] }),
         ),
         (
             "mode",
@@ -407,6 +408,24 @@ fn an_engine_promises_what_it_says_it_has() {
     let none = Found { image: false, bridge: false };
     let caps = judge(Backend::Docker, Flavor::Docker, &info(|_| {}), &image, &none);
     assert!(caps.unusable.unwrap().remedy.starts_with("docker pull debian:12"));
+}
+
+/// Where our program cannot be the first process, the engine's is, and it has to be told everything.
+#[test]
+fn the_first_process_is_ours_where_it_can_be() {
+    let mut plan = plan();
+    plan.env = BTreeMap::from([(
+        "API_TOKEN".parse().unwrap(),
+        cofferdam_core::env::EnvValue::literal(&"API_TOKEN".parse().unwrap(), "hunter2"),
+    )]);
+    let ours = said(&plan, &ground());
+    assert_eq!(ours["HostConfig"]["Init"], false);
+    assert!(ours["Cmd"].to_string().contains("--variables"), "{ours}");
+    assert!(!ours.to_string().contains("hunter2"), "{ours}");
+    let engines = said(&plan, &Ground { first: First::Engines, ..ground() });
+    assert_eq!(engines["HostConfig"]["Init"], true);
+    assert_eq!(engines["Entrypoint"], json!(["make"]));
+    assert!(engines["Env"].to_string().contains("API_TOKEN=hunter2"));
 }
 
 /// One that lies outside the workspace is staged like it, or can only be read.
