@@ -35,8 +35,8 @@ impl Length {
 }
 
 /// Claims about sandboxes that every backend has to keep. What only native ones have is in a module of that name.
-/// How changes are shown and applied is the same whoever made them.
-const CLAIMS: &str = "package(cofferdam-cli) & binary(/^(native_|changes_(capture|from|git|sealing))/) \
+/// How changes are sealed, shown and applied is the same whoever made them.
+const CLAIMS: &str = "package(cofferdam-cli) & binary(/^(native_|changes_(capture|from|git))/) \
                       - binary(native_pool) - test(/(^|::)native_only::/)";
 
 /// How often a run is killed in the long form, as root and as an ordinary user each.
