@@ -15,8 +15,10 @@ use cofferdam_core::record::Record;
 use cofferdam_core::spec::Mode;
 use cofferdam_sandbox::changes::{ChangeSet, Selection};
 use cofferdam_sandbox::runs::{FindError, Store};
+use cofferdam_sandbox::session::look;
 use cofferdam_sandbox::state::StateDir;
 
+use crate::commands::session;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -29,6 +31,23 @@ pub(crate) struct Words {
     /// Only these files and directories, seen from here. `./NAME` is never taken for a run.
     #[arg(value_name = "PATH")]
     paths: Vec<OsString>,
+    /// What a session that goes on has changed so far, instead of a run: its id, the end of it, or `last`.
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+}
+
+impl Words {
+    /// The same paths of the run that was found: a look at a session is taken once.
+    pub(crate) fn about(&self, record: &Record) -> Self {
+        let (run, paths) = match &self.session {
+            None => (self.run.clone(), self.paths.clone()),
+            Some(_) => {
+                let paths = self.run.iter().chain(&self.paths).cloned().collect();
+                (Some(record.run.to_string().into()), paths)
+            }
+        };
+        Self { run, paths, session: None }
+    }
 }
 
 /// A change set that was opened for a command.
@@ -41,7 +60,14 @@ pub(crate) struct Sealed {
 
 impl Sealed {
     pub(crate) fn open(words: &Words, context: &Context) -> Result<Self, Failure> {
-        let store = Store::new(&StateDir::open(&context.state_dir)?);
+        let state = StateDir::open(&context.state_dir)?;
+        let store = Store::new(&state);
+        if let Some(session) = &words.session {
+            let session = session::find(session, context)?.record;
+            let record = look(&state, &context.actor, &session, None)?;
+            let named = words.run.iter().chain(&words.paths).collect();
+            return Self::of(&store, record, named, context);
+        }
         let mut named: Vec<&OsString> = words.run.iter().chain(&words.paths).collect();
         let run = match words.run.as_ref().and_then(|word| word.to_str()) {
             None => "last",
@@ -57,6 +83,16 @@ impl Sealed {
         };
         let id = store.find(run, &context.cwd)?;
         let record = store.record(id)?;
+        Self::of(&store, record, named, context)
+    }
+
+    fn of(
+        store: &Store,
+        record: Record,
+        named: Vec<&OsString>,
+        context: &Context,
+    ) -> Result<Self, Failure> {
+        let id = record.run;
         let Some(changes) = &record.changes else { return Err(without_changes(&record)) };
         let set = ChangeSet::open(&store.dir(id), &changes.manifest).map_err(|error| {
             Failure::from(error).hint("`cofferdam audit verify` tells what else was changed")

@@ -19,6 +19,8 @@ const COMMANDS: &[&[&str]] = &[
     &["session", "jobs"],
     &["session", "output"],
     &["session", "kill"],
+    &["session", "checkpoint"],
+    &["session", "rollback"],
     &["session", "stop"],
     &["runs"],
     &["show"],

@@ -65,6 +65,8 @@ pub enum Purpose {
     Command,
     /// Many commands, one after the other or at once. The request itself has none.
     Session,
+    /// Nothing: it is a look at what a session has changed so far.
+    Look,
 }
 
 impl Purpose {

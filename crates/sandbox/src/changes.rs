@@ -45,6 +45,7 @@ pub mod seal;
 mod seen;
 mod selection;
 mod set;
+pub(crate) mod settled;
 mod turn;
 pub mod undo;
 
@@ -62,5 +63,6 @@ pub use rights::{as_put, mode_difference};
 pub use seal::{SealError, SealRequest, Sealed};
 pub use selection::{Part, Selection};
 pub use set::{ChangeSet, REPOSITORY, SetError};
+pub use settled::{Look, carry_checkpoints, looks};
 pub(crate) use turn::Turn;
 pub use turn::TurnError;

@@ -16,14 +16,16 @@ mod hall;
 mod hold;
 mod job;
 mod live;
+mod look;
 mod petitions;
 mod wire;
 
 pub use attached::run_attached;
 pub use client::{Client, ClientError, Given, Watched};
-pub use hold::{HoldError, Terms, detach, hold, let_go};
+pub use hold::{Held, HoldError, Terms, detach, hold, let_go};
 pub use job::{Job, kept_output};
 pub use live::{Live, is_session, live, newest};
+pub use look::{LookError, look};
 pub use wire::Told;
 
 pub(crate) use door::SOCKET;

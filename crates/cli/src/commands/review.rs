@@ -51,7 +51,9 @@ pub(crate) fn run(
     }
     let sealed = Sealed::open(&args.words, context)?;
     let record = sealed.record.clone();
-    let mut source = Source::new(&args.words, context);
+    // A session that is looked at twice may have changed in between.
+    let words = args.words.about(&record);
+    let mut source = Source::new(&words, context);
     let loaded = source.load()?;
     if loaded.files.is_empty() {
         let run = record.run.short();

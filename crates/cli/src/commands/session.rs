@@ -1,5 +1,6 @@
 //! `cofferdam session`: a sandbox that takes many commands.
 
+mod checkpoint;
 mod exec;
 mod jobs;
 mod ls;
@@ -44,6 +45,8 @@ enum SessionCommand {
     Jobs(jobs::JobsArgs),
     Output(jobs::OutputArgs),
     Kill(jobs::KillArgs),
+    Checkpoint(checkpoint::CheckpointArgs),
+    Rollback(checkpoint::RollbackArgs),
     Stop(stop::StopArgs),
 }
 
@@ -60,18 +63,20 @@ pub(crate) fn run(
         SessionCommand::Jobs(args) => jobs::run(args, context, out),
         SessionCommand::Output(args) => jobs::output(args, context, out),
         SessionCommand::Kill(args) => jobs::kill(args, context),
+        SessionCommand::Checkpoint(args) => checkpoint::run(args, context, out),
+        SessionCommand::Rollback(args) => checkpoint::rollback(args, context, out),
         SessionCommand::Stop(args) => stop::run(args, context),
     }
 }
 
 /// A session that was named.
-struct Found {
-    record: Record,
+pub(crate) struct Found {
+    pub(crate) record: Record,
     client: Client,
 }
 
 /// The session that a person means: an id, the end of one, or `last` for the newest of this workspace.
-fn find(text: &str, context: &Context) -> Result<Found, Failure> {
+pub(crate) fn find(text: &str, context: &Context) -> Result<Found, Failure> {
     let store = Store::new(&StateDir::open(&context.state_dir)?);
     let none = |message: String| {
         Failure::new(Exit::Failed, anyhow::Error::msg(message)).hint(

@@ -5,6 +5,7 @@
     reason = "a test that cannot look at its own surroundings has failed"
 )]
 
+mod changes;
 mod commands;
 mod endings;
 mod walls;

@@ -17,7 +17,7 @@ fn refuse(rule: Rule, field: &str, message: impl Into<String>, remedy: &str) -> 
 }
 
 pub(super) fn command(spec: &SandboxSpec) -> Result<(), Refusal> {
-    if spec.purpose == Purpose::Session && spec.command.is_empty() {
+    if spec.purpose != Purpose::Command && spec.command.is_empty() {
         return Ok(());
     }
     program(&spec.command)

@@ -28,12 +28,27 @@ pub(crate) struct Deposit {
     path: PathBuf,
     /// Opened when the first object comes: most runs change nothing.
     dir: Option<OwnedFd>,
+    taking: Taking,
+}
+
+/// How files become objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taking {
+    /// Nobody writes to them any more.
+    Themselves,
+    /// Somebody may: their bytes are copied.
+    Copies,
 }
 
 impl Deposit {
     /// Of the set in `dir`.
     pub(crate) fn of(dir: &Path) -> Self {
-        Self { path: dir.join(OBJECTS), dir: None }
+        Self { path: dir.join(OBJECTS), dir: None, taking: Taking::Themselves }
+    }
+
+    /// Of the set in `dir`, with what is given copied.
+    pub(crate) fn copying(dir: &Path) -> Self {
+        Self { taking: Taking::Copies, ..Self::of(dir) }
     }
 
     fn dir(&mut self) -> io::Result<BorrowedFd<'_>> {
@@ -55,6 +70,14 @@ impl Deposit {
         name: &OsStr,
         file: &File,
     ) -> io::Result<()> {
+        if self.taking == Taking::Copies {
+            self.dir()?;
+            let there = self.is_whole(hash, file.metadata()?.len());
+            return match there {
+                Ok(true) => Ok(()),
+                _ => self.bring(hash, |incoming| duplicate(file, incoming)),
+            };
+        }
         let dir = self.dir()?;
         match linkat(from, name, dir, hash.to_string(), AtFlags::empty()) {
             Ok(()) => Ok(()),

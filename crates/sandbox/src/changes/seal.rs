@@ -8,17 +8,16 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::changes::ContentHash;
 use cofferdam_core::changes::manifest::{
     FORMAT, Header, ManifestError, ManifestReader, ManifestWriter, Moment, Summary, Tree, VERSION,
 };
+use cofferdam_core::changes::{Content, ContentHash, FileNode, Node};
 use cofferdam_core::id::RunId;
 use cofferdam_core::mount::HostPath;
 use cofferdam_core::record::Glimpse;
 use cofferdam_core::spec::Origin;
 use cofferdam_native::{COPY, PLACEHOLDERS, UPPER, WORK};
 
-use super::SetError;
 use super::bases::{BASES, Saved};
 use super::capture::{
     Befores, CaptureError, Dir, Inherited, Marks, Out, Placeholders, Reading, Side, Walk, Whole,
@@ -28,7 +27,9 @@ use super::copy::{COPIED, Index};
 use super::deposit::Deposit;
 use super::halt::{Halt, Halted, halted};
 use super::resume::{self, INHERITED};
-use super::set::MANIFEST;
+use super::set::{MANIFEST, OBJECTS};
+use super::settled::Settled;
+use super::{Objects, SetError};
 use crate::clock;
 use crate::state::private_file;
 use crate::tree::{remove_tree, remove_tree_unless};
@@ -117,7 +118,7 @@ pub fn seal(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let sealed = match File::open(&path) {
         Ok(file) => what_was_sealed(&file)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            capture(request).inspect_err(|_| {
+            capture(request, dir, Deposit::of(dir)).inspect_err(|_| {
                 // On a full disk, what is half written takes the room of what says so.
                 fs::remove_file(dir.join(UNFINISHED)).ok();
             })?
@@ -126,6 +127,36 @@ pub fn seal(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     };
     clear(dir, request.halt)?;
     Ok(sealed)
+}
+
+/// Seals what the run in `dir` has changed so far, as a set in another directory. Everything that the program may
+/// still change is copied. The run goes on, so that the set is what was read while somebody may have been writing.
+pub(crate) fn snapshot(request: &SealRequest<'_>, into: &Path) -> Result<Sealed, SealError> {
+    let sealed = capture(request, into, Deposit::copying(into))?;
+    bring_bases(request.dir, into)?;
+    Deposit::of(into).close(request.halt).map_err(SealError::io("close", into))?;
+    Ok(sealed)
+}
+
+/// Contents that were saved while the program ran lie among the run's own objects. One that is lost is
+/// only missing as a base for merges.
+fn bring_bases(dir: &Path, into: &Path) -> Result<(), SealError> {
+    let path = into.join(MANIFEST);
+    let file = File::open(&path).map_err(SealError::io("open", &path))?;
+    let objects = Objects::at(dir.join(OBJECTS));
+    let mut deposit = Deposit::copying(into);
+    for entry in ManifestReader::begin(BufReader::new(file))? {
+        let Some(Node::File(FileNode { content: Content::Kept(hash), .. })) = entry?.before else {
+            continue;
+        };
+        if let Ok(file) = objects.open(hash) {
+            let from = objects.path(hash);
+            deposit
+                .link(hash, rustix::fs::CWD, from.as_os_str(), &file)
+                .map_err(SealError::io("keep", &from))?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether the run in `dir` has changes that are not sealed yet, or not cleared away.
@@ -147,9 +178,10 @@ pub(crate) fn is_sealed(dir: &Path) -> bool {
     dir.join(MANIFEST).exists()
 }
 
-fn capture(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
+/// Captures the changes of the run and puts the set that they make into a directory.
+fn capture(request: &SealRequest<'_>, into: &Path, deposit: Deposit) -> Result<Sealed, SealError> {
     let dir = request.dir;
-    let (path, temporary) = (dir.join(MANIFEST), dir.join(UNFINISHED));
+    let (path, temporary) = (into.join(MANIFEST), into.join(UNFINISHED));
     let mut from = request.from.map(|_| resume::inherited(dir)).transpose()?;
     let began = from.as_ref().map(|set| set.header().base);
     let header = Header {
@@ -170,7 +202,7 @@ fn capture(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
         .map_err(SealError::io("create", &temporary))?;
     let manifest = ManifestWriter::begin(BufWriter::with_capacity(64 * 1024, file), &header)
         .map_err(CaptureError::Write)?;
-    let mut out = Out::new(manifest, Deposit::of(dir));
+    let mut out = Out::new(manifest, deposit);
 
     let inherited = from.as_mut().map(Inherited::from).transpose()?;
     let befores = Befores::new(request.base, Saved::of(dir), inherited, request.halt);
@@ -188,9 +220,16 @@ fn capture(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let before = workspace(request.workspace)?;
     Walk::new(reading, befores, placeholders, &mut out).run(after, before)?;
 
-    let Written { hash, summary, left_out, first } = out.finish().map_err(CaptureError::Write)?;
+    let Written { mut hash, mut summary, left_out, first } =
+        out.finish().map_err(CaptureError::Write)?;
+    let mut first = Some(first);
+    let settled = Settled::of(dir).map_err(SealError::io("read", dir))?;
+    if !settled.is_empty() {
+        (hash, summary) = settled.rewrite(&temporary, &header)?;
+        first = None;
+    }
     fs::rename(&temporary, &path).map_err(SealError::io("rename", &temporary))?;
-    Ok(Sealed { hash, summary, left_out, first: Some(first) })
+    Ok(Sealed { hash, summary, left_out, first })
 }
 
 /// The copy that the program worked in, if it did in one.

@@ -9,6 +9,7 @@ use cofferdam_core::id::RunId;
 use cofferdam_core::inert;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::record::{RECORD_VERSION, Record};
+use cofferdam_core::spec::Purpose;
 use serde_json::Value;
 
 use super::Mark;
@@ -177,8 +178,9 @@ impl Store {
     }
 
     fn last(&self, newest_first: &[RunId], here: &Path) -> Option<RunId> {
-        let in_workspace =
-            |id: &&RunId| self.record(**id).is_ok_and(|record| here.starts_with(&record.workspace));
+        let in_workspace = |id: &&RunId| {
+            self.record(**id).is_ok_and(|r| here.starts_with(&r.workspace) && !is_look(&r))
+        };
         newest_first.iter().find(in_workspace).copied()
     }
 
@@ -191,6 +193,11 @@ impl Store {
         };
         Ok(self.ids()?.into_iter().filter_map(anchor).collect())
     }
+}
+
+/// What was looked at is not what was run.
+fn is_look(record: &Record) -> bool {
+    record.plan.as_ref().is_some_and(|plan| plan.purpose == Purpose::Look)
 }
 
 fn begun(run: RunId, mark: Mark, plan: Plan) -> Record {

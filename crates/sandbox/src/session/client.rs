@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use cofferdam_core::id::RunId;
 use cofferdam_core::plan::ExecSpec;
 use cofferdam_core::refusal::Refusal;
 use cofferdam_native::SysError;
@@ -123,6 +124,11 @@ impl Client {
     /// Asks it to end. That takes until its socket is gone.
     pub fn stop(&self) -> Result<(), ClientError> {
         done(answer(&self.ask(&Question::Stop, &[])?)?)
+    }
+
+    /// Asks it to end and to begin anew from a look at it: as a run of its own, held by the same process.
+    pub fn rollback(&self, look: RunId) -> Result<(), ClientError> {
+        done(answer(&self.ask(&Question::Rollback { look }, &[])?)?)
     }
 
     fn ask(&self, question: &Question, fds: &[BorrowedFd<'_>]) -> Result<Channel, ClientError> {

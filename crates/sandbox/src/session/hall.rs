@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cofferdam_core::event::EventKind;
+use cofferdam_core::id::RunId;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::paths::Arg;
 use cofferdam_core::plan::Plan;
@@ -39,6 +40,8 @@ pub(super) struct Hall<'a> {
     roster: Mutex<Roster>,
     scribe: Mutex<Scribe>,
     is_ending: AtomicBool,
+    /// The look to begin anew from.
+    next: Mutex<Option<RunId>>,
     /// A byte here makes the main loop look again.
     wake: OwnedFd,
     woken: OwnedFd,
@@ -66,8 +69,8 @@ impl<'a> Hall<'a> {
     ) -> io::Result<Self> {
         let (woken, wake) = quiet_pipe()?;
         let (roster, scribe) = (Mutex::new(Roster::new()), Mutex::new(scribe));
-        let is_ending = AtomicBool::new(false);
-        Ok(Self { room, plan, run, dir, roster, scribe, is_ending, wake, woken })
+        let (is_ending, next) = (AtomicBool::new(false), Mutex::new(None));
+        Ok(Self { room, plan, run, dir, roster, scribe, is_ending, next, wake, woken })
     }
 
     /// Serves until the session is over, and ends the sandbox.
@@ -172,13 +175,22 @@ impl<'a> Hall<'a> {
             },
             Question::Jobs => Told::Jobs(self.roster().jobs()),
             Question::Kill { job, signal } => self.kill(&job, signal),
-            Question::Stop => {
-                self.is_ending.store(true, Ordering::Release);
-                self.wake_up();
-                Told::Done
-            }
+            Question::Stop => self.begin_to_end(None),
+            Question::Rollback { look } => self.begin_to_end(Some(look)),
         };
         client.send(&bytes(&told), &[]).ok();
+    }
+
+    fn begin_to_end(&self, next: Option<RunId>) -> Told {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = next;
+        self.is_ending.store(true, Ordering::Release);
+        self.wake_up();
+        Told::Done
+    }
+
+    /// The look to begin anew from, where that was asked for.
+    pub(super) fn next(&self) -> Option<RunId> {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn kill(&self, job: &str, signal: i32) -> Told {

@@ -1,5 +1,6 @@
 //! Holds a session: makes its sandbox, and is its only owner until the end.
 
+use std::cell::Cell;
 use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -44,6 +45,14 @@ pub fn detach() -> Result<(), HoldError> {
     leave_terminal().map_err(|source| HoldError::Detach { source })
 }
 
+/// A session that is over.
+#[derive(Debug)]
+pub struct Held {
+    pub record: Record,
+    /// The look from which another is to begin in its place.
+    pub next: Option<RunId>,
+}
+
 /// Holds the session until it is over. `ready` is told its run when it can be reached.
 /// To be called by a process with one thread that does nothing else.
 pub fn hold(
@@ -52,10 +61,11 @@ pub fn hold(
     prepared: &Prepared,
     terms: Terms<'_>,
     ready: &dyn Fn(RunId),
-) -> Result<Record, HoldError> {
-    let holder = Holder { state, actor, terms, ready };
+) -> Result<Held, HoldError> {
+    let holder = Holder { state, actor, terms, ready, next: Cell::new(None) };
     let streams = Streams { stdin: None, stdout: None, stderr: None };
-    Ok(perform_with(Starter::Here, state, actor, prepared, streams, Some(&holder))?)
+    let record = perform_with(Starter::Here, state, actor, prepared, streams, Some(&holder))?;
+    Ok(Held { record, next: holder.next.get() })
 }
 
 struct Holder<'a> {
@@ -63,6 +73,7 @@ struct Holder<'a> {
     actor: &'a str,
     terms: Terms<'a>,
     ready: &'a dyn Fn(RunId),
+    next: Cell<Option<RunId>>,
 }
 
 impl std::fmt::Debug for Holder<'_> {
@@ -94,6 +105,7 @@ impl Holder<'_> {
         (self.ready)(run);
         let Terms { tether, idle_stop } = self.terms;
         let over = hall.keep(&listener, stage.signals, tether, idle_stop);
+        self.next.set(hall.next());
         fs::remove_file(stage.dir.join(SOCKET))?;
         over
     }

@@ -1,5 +1,6 @@
 //! What clients ask and what they are answered: one message of JSON each, with descriptors where there are some.
 
+use cofferdam_core::id::RunId;
 use cofferdam_core::plan::ExecSpec;
 use cofferdam_core::refusal::Refusal;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,10 @@ pub(super) enum Question {
         signal: i32,
     },
     Stop,
+    /// End, and begin anew from that look.
+    Rollback {
+        look: RunId,
+    },
 }
 
 /// The standard streams that a client hands over. Without one, output is only kept.

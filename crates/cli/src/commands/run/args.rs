@@ -49,7 +49,7 @@ pub(crate) struct RunArgs {
 }
 
 /// What a sandbox is to be like: the same for a command, a session and a shell.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct SandboxArgs {
     /// Where to run: auto, docker, podman, native, local (no sandbox at all).
     #[arg(long, value_name = "BACKEND")]

@@ -1,5 +1,6 @@
 //! `cofferdam session start`, and the process that then holds the session.
 
+use std::cell::RefCell;
 use std::io::{self, BufRead as _, BufReader, Write};
 use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
@@ -8,8 +9,10 @@ use anyhow::Context as _;
 use clap::Args;
 use cofferdam_core::id::RunId;
 use cofferdam_core::quantity::Span;
+use cofferdam_sandbox::changes::carry_checkpoints;
 use cofferdam_sandbox::reconcile::reconcile;
-use cofferdam_sandbox::session::{Terms, detach, hold as hold_session, let_go};
+use cofferdam_sandbox::runs::Store;
+use cofferdam_sandbox::session::{Held, Terms, detach, hold as hold_session, let_go};
 use serde_json::json as object;
 
 use crate::asking::{Wanted, not_run, open_state};
@@ -78,7 +81,43 @@ pub(crate) fn hold(
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
     detach().map_err(not_run)?;
-    let wanted = Wanted::session(&args.sandbox, context);
+    let stdin = io::stdin();
+    let terms = Terms {
+        tether: args.tether.then(|| stdin.as_fd()),
+        idle_stop: args.idle_stop.map(|span| span.duration()),
+    };
+    let said = RefCell::new(out);
+    let mut sandbox = args.sandbox.clone();
+    let mut before: Option<RunId> = None;
+    loop {
+        let ready = |run: RunId| {
+            // Whoever started us may be gone; the session is there all the same.
+            say(&mut **said.borrow_mut(), run, args.json).ok();
+            let_go().ok();
+        };
+        let Held { record, next } = hold_one(&sandbox, context, terms, before, &ready)?;
+        let Some(look) = next else {
+            let Some(outcome) = record.outcome else { return Ok(Exit::NotRun) };
+            if let Some(message) = &outcome.message {
+                // Heard only where it never stood.
+                crate::asking::say(message);
+            }
+            return Ok(Exit::Command(outcome.process_exit_code()));
+        };
+        before = Some(record.run);
+        sandbox.from = Some(look.to_string());
+    }
+}
+
+/// Holds one session, perhaps in the place of one that was before.
+fn hold_one(
+    sandbox: &SandboxArgs,
+    context: &Context,
+    terms: Terms<'_>,
+    before: Option<RunId>,
+    ready: &dyn Fn(RunId),
+) -> Result<Held, Failure> {
+    let wanted = Wanted::session(sandbox, context);
     let prepared = match wanted.decide(context) {
         Ok(prepared) => prepared,
         Err(turned) => {
@@ -90,24 +129,15 @@ pub(crate) fn hold(
     reconcile(&state, &context.actor).map_err(not_run)?;
     // The workspace may be moved or removed while we are here.
     std::env::set_current_dir("/")?;
-    let stdin = io::stdin();
-    let terms = Terms {
-        tether: args.tether.then(|| stdin.as_fd()),
-        idle_stop: args.idle_stop.map(|span| span.duration()),
+    let store = Store::new(&state);
+    let begun = |run: RunId| {
+        if let Some(before) = before {
+            // Without them it only knows its own checkpoints.
+            carry_checkpoints(&store.dir(before), &store.dir(run)).ok();
+        }
+        ready(run);
     };
-    let said = std::cell::RefCell::new(out);
-    let ready = |run: RunId| {
-        // Whoever started us may be gone; the session is there all the same.
-        say(&mut **said.borrow_mut(), run, args.json).ok();
-        let_go().ok();
-    };
-    let record = hold_session(&state, &context.actor, &prepared, terms, &ready).map_err(not_run)?;
-    let Some(outcome) = record.outcome else { return Ok(Exit::NotRun) };
-    if let Some(message) = &outcome.message {
-        // Heard only where it never stood.
-        crate::asking::say(message);
-    }
-    Ok(Exit::Command(outcome.process_exit_code()))
+    hold_session(&state, &context.actor, &prepared, terms, &begun).map_err(not_run)
 }
 
 fn say(out: &mut dyn Write, run: RunId, as_json: bool) -> io::Result<()> {
