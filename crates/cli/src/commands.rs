@@ -18,6 +18,7 @@ pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod session;
+pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod trust;
 pub(crate) mod undo;

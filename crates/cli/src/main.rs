@@ -24,7 +24,7 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use commands::{
     apply, audit, completions, config, diff, discard, doctor, drive, events, first, gate, gc,
-    launcher, logs, review, run as run_command, runs, session, show, trust, undo,
+    launcher, logs, review, run as run_command, runs, session, shell, show, trust, undo,
 };
 use context::Context;
 use exit::Exit;
@@ -41,6 +41,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run_command::RunArgs>),
+    Shell(Box<shell::ShellArgs>),
     Session(session::SessionArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
@@ -62,6 +63,8 @@ enum Command {
     Launcher(launcher::LauncherArgs),
     #[command(hide = true, name = cofferdam_sandbox::first::WORD)]
     First(first::FirstArgs),
+    #[command(hide = true, name = cofferdam_sandbox::terminal::WORD)]
+    TerminalGuard,
     #[command(hide = true)]
     Drive(drive::DriveArgs),
 }
@@ -105,10 +108,15 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     if let Command::First(args) = &cli.command {
         return first::run(args);
     }
+    if let Command::TerminalGuard = &cli.command {
+        cofferdam_sandbox::terminal::guard()?;
+        return Ok(Exit::Fine);
+    }
     let context = Context::from_environment()?;
     let out = &mut io::stdout().lock();
     match &cli.command {
         Command::Run(args) => run_command::run(args, &context, out),
+        Command::Shell(args) => shell::run(args, &context),
         Command::Session(args) => session::run(args, &context, out),
         Command::Runs(args) => runs::run(args, &context, out),
         Command::Show(args) => show::run(args, &context, out),
@@ -128,6 +136,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Completions(args) => completions::run(args, &mut Cli::command(), out),
         Command::Launcher(args) => launcher::run(args),
         Command::First(args) => first::run(args),
+        Command::TerminalGuard => Ok(Exit::Fine),
         Command::Drive(args) => drive::run(args, &context, out),
     }
 }
@@ -146,7 +155,7 @@ fn wrong_usage(error: &clap::Error) -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     let runs = match words.next() {
         Some(word) if word == "session" => words.next().is_some_and(|word| word == "exec"),
-        word => word.is_some_and(|word| word == "run"),
+        word => word.is_some_and(|word| word == "run" || word == "shell"),
     };
     if runs { Exit::NotRun.into() } else { Exit::Usage.into() }
 }

@@ -23,6 +23,7 @@ pub fn caps() -> Caps {
         return Caps::unusable(Backend::Native, lack.reason, lack.remedy);
     }
     let mut caps = Caps::confining(Backend::Native);
+    caps.enforces.insert(Tty);
     let mut lacks = absent().to_vec();
     let found = survey();
     for controller in Controller::ALL {
@@ -49,7 +50,7 @@ fn lack(reason: impl Into<String>, remedy: impl Into<String>) -> Lack {
 }
 
 /// What this backend has nowhere.
-fn absent() -> [(Guarantee, Lack); 7] {
+fn absent() -> [(Guarantee, Lack); 6] {
     use Guarantee::*;
     let network = || {
         let remedy = "use the docker or podman backend, or network none";
@@ -60,7 +61,6 @@ fn absent() -> [(Guarantee, Lack); 7] {
         (ImageRoot, engine("the root of a native sandbox is the host's own system")),
         (SeccompProfile, engine("the native backend has one filter of its own")),
         (Runtime, engine("the native backend is its own runtime")),
-        (Tty, engine("the native backend has no terminals yet")),
         (NetworkBridge, network()),
         (NetworkHost, network()),
         (NetworkAllow, network()),

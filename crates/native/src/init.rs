@@ -10,18 +10,21 @@
 mod execute;
 mod family;
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
 use crate::channel;
 use crate::order::{self, Family, Order, Word};
 use crate::recipe::Step;
 use crate::report::{End, Facts, Failed, Report};
-use crate::sys::init::{end_all_others, next_arrived};
+use crate::sys::init::{Ends, end_all_others, next_arrived};
 use crate::sys::{self, Reaped, SysError};
+use crate::terminal::Size;
 use execute::{NotExecuted, execute};
 
 /// What the supervisor sends to be passed on.
@@ -122,21 +125,25 @@ impl First<'_> {
     fn begin(
         &mut self,
         order: Order,
-        streams: [OwnedFd; 3],
+        streams: Option<[OwnedFd; 3]>,
         channel: Option<OwnedFd>,
     ) -> io::Result<Life> {
         let exec = order.exec.unwrap_or_default();
-        let answer = start(order, &streams);
+        let (answer, master) = match &streams {
+            Some(streams) => (start(order, Ends::Streams(streams)), None),
+            None => start_on_terminal(order),
+        };
+        let came_along: Vec<_> = master.iter().map(|master| master.as_fd()).collect();
         // From here on the command's streams are its own: they end with the last that uses them.
         drop(streams);
         let pid = if let Report::Started { pid } = answer { Some(pid) } else { None };
         let Some(channel) = channel else {
-            send(&answer, self.control)?;
+            channel::send(self.control, &answer.encode(), &came_along)?;
             let Some(pid) = pid else { return Ok(Life::Ends) };
             self.commands.push(Command { pid, own: None });
             return Ok(Life::GoesOn);
         };
-        let heard = send(&answer, channel.as_fd());
+        let heard = channel::send(channel.as_fd(), &answer.encode(), &came_along);
         if let Some(leader) = pid {
             let family = Family { leader, exec };
             match heard {
@@ -203,16 +210,39 @@ impl First<'_> {
 }
 
 /// Starts the command of an order, and says that it runs, or why not.
-fn start(order: Order, streams: &[OwnedFd; 3]) -> Report {
+fn start(order: Order, ends: Ends<'_>) -> Report {
     // As the program itself, which may not be let in.
     if let Err(errno) = rustix::process::chdir(&order.workdir) {
         let error = SysError::on("chdir", order.workdir.display(), errno);
         return Report::Failed(Failed::new(Step::Workdir, &error));
     }
-    match execute(order, streams) {
+    match execute(order, ends) {
         Ok(pid) => Report::Started { pid },
         Err(NotExecuted { path, errno }) => Report::NotExecuted { path, errno },
     }
+}
+
+/// The same on a terminal of its own, whose master end is for whoever gave the order.
+fn start_on_terminal(order: Order) -> (Report, Option<OwnedFd>) {
+    match terminal(order.terminal) {
+        Ok((master, path)) => (start(order, Ends::Terminal(&path)), Some(master)),
+        Err(errno) => {
+            let path = "a terminal".to_owned();
+            (Report::NotExecuted { path, errno: errno.raw_os_error() }, None)
+        }
+    }
+}
+
+fn terminal(size: Option<Size>) -> rustix::io::Result<(OwnedFd, CString)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags)?;
+    unlockpt(&master)?;
+    if let Some(size) = size {
+        // Where it cannot be set, the program has a terminal of no size, and copes.
+        size.set(master.as_fd()).ok();
+    }
+    let path = ptsname(&master, Vec::new())?;
+    Ok((master, path))
 }
 
 /// Whether nobody is left at the far end, whatever is still on its way from there.

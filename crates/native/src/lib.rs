@@ -12,6 +12,7 @@
 //! - [`channel`]: messages with descriptors between two processes.
 //! - [`connect`]: reaches a socket within a time, and knows who is at the other end.
 //! - [`detach`]: leaves whoever started this process behind.
+//! - [`terminal`]: the terminal that a program gets, and the one that it is shown on.
 //! - [`seccomp`]: which system calls a sandboxed program may make.
 //! - [`first`]: the first process of a container.
 //! - [`terminal`]: the caller's terminal, raw for a while.

@@ -14,6 +14,7 @@ use cofferdam_core::plan::{Plan, SYSTEM_PATH};
 
 use crate::channel::{self, LARGEST, Message};
 use crate::confined::ConfineError;
+use crate::terminal::Size;
 
 /// Tells the program, and whoever looks at a process, which run it belongs to.
 pub(crate) const RUN_VARIABLE: &str = "COFFERDAM_RUN";
@@ -30,6 +31,8 @@ pub(crate) struct Order {
     pub(crate) search: OsString,
     /// Its number among the commands of a session.
     pub(crate) exec: Option<u64>,
+    /// It gets a terminal of this size instead of streams.
+    pub(crate) terminal: Option<Size>,
 }
 
 /// What arrives where orders are waited for.
@@ -37,7 +40,8 @@ pub(crate) struct Order {
 pub(crate) enum Word {
     Order {
         order: Order,
-        streams: [OwnedFd; 3],
+        /// Missing where it gets a terminal.
+        streams: Option<[OwnedFd; 3]>,
         channel: Option<OwnedFd>,
     },
     /// End all that is left of a command.
@@ -95,7 +99,8 @@ impl Order {
             .find(|(name, _)| name.as_str() == "PATH")
             .map_or(SYSTEM_PATH, |(_, value)| value.reveal());
         let workdir = plan.workdir.0.clone();
-        Ok(Self { argv: argv?, env: env?, workdir, search: search.into(), exec })
+        let search = search.into();
+        Ok(Self { argv: argv?, env: env?, workdir, search, exec, terminal: None })
     }
 
     /// As bytes, where they are few enough to be sent.
@@ -112,6 +117,9 @@ impl Order {
             put(&mut bytes, text.len());
             bytes.extend(text.as_bytes());
         }
+        let size = self.terminal.map_or([0; 2], |size| [size.rows, size.columns]);
+        bytes.push(u8::from(self.terminal.is_some()));
+        bytes.extend(size.iter().flat_map(|number| number.to_le_bytes()));
         if let Some(exec) = self.exec {
             bytes.extend(exec.to_le_bytes());
         }
@@ -127,11 +135,15 @@ impl Order {
         let env = take_list(b)?;
         let workdir = OsString::from_vec(take_bytes(b)?).into();
         let search = OsString::from_vec(take_bytes(b)?);
-        let exec = match *b {
+        let ([has_terminal, r0, r1, c0, c1], rest) = b.split_first_chunk::<5>()?;
+        let size =
+            Size { rows: u16::from_le_bytes([*r0, *r1]), columns: u16::from_le_bytes([*c0, *c1]) };
+        let terminal = (*has_terminal == 1).then_some(size);
+        let exec = match rest {
             [] => None,
             rest => Some(u64::from_le_bytes(rest.try_into().ok()?)),
         };
-        Some(Self { argv, env, workdir, search, exec })
+        Some(Self { argv, env, workdir, search, exec, terminal })
     }
 }
 
@@ -140,8 +152,12 @@ pub(crate) fn receive(from: BorrowedFd<'_>) -> io::Result<Option<Word>> {
     let Some(Message { bytes, mut descriptors }) = channel::receive(from)? else { return Ok(None) };
     let word = match bytes.split_first() {
         Some((&ORDER, bytes)) => Order::parse(bytes).and_then(|order| {
-            let channel = if descriptors.len() > 3 { descriptors.pop() } else { None };
-            let streams = descriptors.try_into().ok()?;
+            let streams = if order.terminal.is_some() { 0 } else { 3 };
+            let channel = if descriptors.len() > streams { descriptors.pop() } else { None };
+            let streams = match order.terminal {
+                Some(_) => None,
+                None => Some(descriptors.try_into().ok()?),
+            };
             Some(Word::Order { order, streams, channel })
         }),
         Some((&END, bytes)) => Family::parse(bytes).map(Word::End),
@@ -186,6 +202,7 @@ mod tests {
             workdir: "/workspace/\u{e9}".into(),
             search: "/bin".into(),
             exec: None,
+            terminal: None,
         }
     }
 
@@ -197,7 +214,8 @@ mod tests {
             assert_eq!(Order::parse(&bytes[1..cut]), None, "{cut}");
         }
         assert_eq!(Order::parse(&[&bytes[1..], &[0]].concat()), None);
-        let one_of_many = Order { exec: Some(7), ..order() };
+        let terminal = Some(Size { rows: 24, columns: 300 });
+        let one_of_many = Order { exec: Some(7), terminal, ..order() };
         let bytes = one_of_many.encode().unwrap();
         assert_eq!(Order::parse(&bytes[1..]), Some(one_of_many));
         let family = Family { leader: 12, exec: 7 };

@@ -15,6 +15,7 @@ use crate::channel::Channel;
 use crate::confined::ConfineError;
 use crate::descendants::Bystanders;
 use crate::sys::{self, SysError};
+use crate::terminal::Size;
 
 /// What to start: the whole environment, nothing inherited.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub enum StdinKind {
     /// not read from.
     Pipe,
     Empty,
+    /// With output and errors, a terminal of its own of this size; only in a sandbox.
+    Terminal(Size),
 }
 
 /// A command that runs. It can be signalled, and waited for, with all that it started.
@@ -42,7 +45,10 @@ pub struct Process {
     pub(crate) pidfd: OwnedFd,
     pub(crate) stdin: Option<OwnedFd>,
     pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: OwnedFd,
+    /// A terminal has none apart.
+    pub(crate) stderr: Option<OwnedFd>,
+    /// The master end of its terminal, where it has one.
+    pub(crate) terminal: Option<OwnedFd>,
     pub(crate) reach: Reach,
 }
 
@@ -128,7 +134,7 @@ impl Process {
             .stdin(match launch.stdin {
                 StdinKind::Inherit => Stdio::inherit(),
                 StdinKind::Pipe => Stdio::piped(),
-                StdinKind::Empty => Stdio::null(),
+                StdinKind::Empty | StdinKind::Terminal(_) => Stdio::null(),
             })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -149,9 +155,9 @@ impl Process {
         let stdin = child.stdin.take().map(OwnedFd::from);
         match (child.stdout.take(), child.stderr.take()) {
             (Some(stdout), Some(stderr)) => {
-                let (stdout, stderr) = (stdout.into(), stderr.into());
+                let (stdout, stderr) = (stdout.into(), OwnedFd::from(stderr));
                 let reach = Reach::Group { bystanders };
-                Ok(Self { pid, pidfd, stdin, stdout, stderr, reach })
+                Ok(Self { pid, pidfd, stdin, stdout, stderr: Some(stderr), terminal: None, reach })
             }
             _ => unreachable!("both streams were asked for as pipes"),
         }

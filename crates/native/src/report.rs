@@ -79,6 +79,15 @@ const LARGEST: usize = 4 << 20;
 
 impl Report {
     pub(crate) fn send(&self, mut to: impl Write) -> io::Result<()> {
+        let mut fields = self.encode();
+        let length = u32::try_from(fields.len()).map_err(io::Error::other)?;
+        let mut frame = length.to_le_bytes().to_vec();
+        frame.append(&mut fields);
+        to.write_all(&frame)
+    }
+
+    /// As the bytes of one message.
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut fields = Fields(Vec::new());
         match self {
             Self::Failed(failed) => {
@@ -105,10 +114,7 @@ impl Report {
                 }
             }
         }
-        let length = u32::try_from(fields.0.len()).map_err(io::Error::other)?;
-        let mut frame = length.to_le_bytes().to_vec();
-        frame.append(&mut fields.0);
-        to.write_all(&frame)
+        fields.0
     }
 
     /// The next report, or `None` where the first process ended without another.
@@ -128,7 +134,7 @@ impl Report {
         Self::parse(&frame).map(Some).ok_or_else(garbled)
     }
 
-    fn parse(mut frame: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(mut frame: &[u8]) -> Option<Self> {
         let f = &mut frame;
         Some(match take(f)? {
             b"failed" => Self::Failed(Failed {

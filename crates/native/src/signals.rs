@@ -17,7 +17,7 @@ pub struct Signals {
     before: SignalMask,
 }
 
-const PASSED_ON: [i32; 7] = [
+const PASSED_ON: [i32; 8] = [
     libc::SIGINT,
     libc::SIGTERM,
     libc::SIGHUP,
@@ -25,6 +25,7 @@ const PASSED_ON: [i32; 7] = [
     libc::SIGTSTP,
     libc::SIGUSR1,
     libc::SIGUSR2,
+    libc::SIGWINCH,
 ];
 
 impl Signals {

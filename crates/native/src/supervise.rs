@@ -19,6 +19,7 @@ use crate::descendants;
 use crate::process::{OomSince, Parent, Process, Reach};
 use crate::signals::{Pause, Requests};
 use crate::sys::{self, Reaped, SysError};
+use crate::terminal::Size;
 use end::{reported, reported_end, status_of};
 use stdin::StdinPump;
 use stream::Stream;
@@ -127,7 +128,7 @@ pub fn attend(
     requests: &dyn Requests,
     watch: &mut dyn Watch,
 ) -> Result<(Ended, Rest), SysError> {
-    let Process { pid, pidfd, stdin, stdout, stderr, reach } = process;
+    let Process { pid, pidfd, stdin, stdout, stderr, terminal, reach } = process;
     let now = Instant::now();
     let mut run = Supervisor {
         pid,
@@ -136,10 +137,11 @@ pub fn attend(
         requests,
         patience,
         streams: [
-            Stream::new(StreamName::Stdout, stdout, passage.stdout)?,
+            Stream::new(StreamName::Stdout, Some(stdout), passage.stdout)?,
             Stream::new(StreamName::Stderr, stderr, passage.stderr)?,
         ],
         stdin: stdin.zip(passage.stdin).map(|(to, from)| StdinPump::new(from, to)).transpose()?,
+        terminal: terminal.zip(passage.stdin),
         watch,
         started: now,
         last_output: now,
@@ -178,6 +180,8 @@ struct Supervisor<'a> {
     patience: Patience,
     streams: [Stream<'a>; 2],
     stdin: Option<StdinPump<'a>>,
+    /// The master end of the command's, and the user's own.
+    terminal: Option<(OwnedFd, BorrowedFd<'a>)>,
     watch: &'a mut dyn Watch,
     started: Instant,
     last_output: Instant,
@@ -359,6 +363,8 @@ impl Supervisor<'_> {
                     self.cause = Cause::Canceled(number);
                     self.stop("signal", signal)?;
                 }
+                // Its terminal is as large as ours; who is in front there is told by the kernel.
+                Signal::WINCH => self.resize()?,
                 Signal::TSTP => {
                     self.signal(Signal::TSTP)?;
                     if self.requests.pause()? == Pause::Over {
@@ -375,6 +381,14 @@ impl Supervisor<'_> {
             }
         }
         Ok(())
+    }
+
+    fn resize(&self) -> Result<(), SysError> {
+        let Some((theirs, ours)) = &self.terminal else { return Ok(()) };
+        match Size::of(*ours) {
+            Some(size) => size.set(theirs.as_fd()),
+            None => Ok(()),
+        }
     }
 
     fn is_impatient(&mut self) -> bool {

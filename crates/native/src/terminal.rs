@@ -1,44 +1,20 @@
-//! The caller's own terminal, while a command has one of its own: made raw, so that every key goes to the command,
-//! and put back as it was ([`Raw`]); and its size ([`Size`]).
+//! Terminals: the one that a program inside gets, and the one that it is shown on.
 //!
-//! A terminal stays raw after a `kill -9`, as with any other program.
+//! The program's own is made inside the sandbox, in the sandbox's own devpts: its master end comes out to us as a
+//! descriptor. The user's is set to raw while the program runs, so that every key goes to the program, and is put
+//! back whatever happens: by [`Raw`] when it is dropped, and by a [`guard`] process should we be killed.
 
-use std::os::fd::BorrowedFd;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::{
+    OptionalActions, Termios, Winsize, isatty, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize,
+};
 
-use crate::sys::SysError;
+use crate::sys::{self, SysError};
 
-/// Keys go through unread while this lives.
-#[derive(Debug)]
-pub struct Raw<'a> {
-    terminal: BorrowedFd<'a>,
-    before: Termios,
-}
-
-impl<'a> Raw<'a> {
-    /// `None` where it is no terminal.
-    pub fn enter(terminal: BorrowedFd<'a>) -> Result<Option<Self>, SysError> {
-        if !isatty(terminal) {
-            return Ok(None);
-        }
-        let before = tcgetattr(terminal).map_err(|e| SysError::new("tcgetattr", e))?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        tcsetattr(terminal, OptionalActions::Now, &raw)
-            .map_err(|e| SysError::new("tcsetattr", e))?;
-        Ok(Some(Self { terminal, before }))
-    }
-}
-
-impl Drop for Raw<'_> {
-    fn drop(&mut self) {
-        // A terminal that went away needs no care any more.
-        tcsetattr(self.terminal, OptionalActions::Now, &self.before).ok();
-    }
-}
-
-/// In characters.
+/// Rows and columns of characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     pub rows: u16,
@@ -46,14 +22,70 @@ pub struct Size {
 }
 
 impl Size {
-    /// Of a terminal that knows it.
+    /// Of the terminal behind a descriptor; `None` where there is none, or it does not know.
     pub fn of(terminal: BorrowedFd<'_>) -> Option<Self> {
+        if !isatty(terminal) {
+            return None;
+        }
         let size = tcgetwinsize(terminal).ok()?;
-        (size.ws_row > 0 && size.ws_col > 0)
-            .then_some(Self { rows: size.ws_row, columns: size.ws_col })
+        let is_known = size.ws_row > 0 && size.ws_col > 0;
+        is_known.then_some(Self { rows: size.ws_row, columns: size.ws_col })
+    }
+
+    /// The foreground group behind it is told by the kernel.
+    pub(crate) fn set(self, terminal: BorrowedFd<'_>) -> Result<(), SysError> {
+        let size = Winsize { ws_row: self.rows, ws_col: self.columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(terminal, size).map_err(|e| SysError::new("ioctl (TIOCSWINSZ)", e))
     }
 }
 
+/// While this lives, the terminal passes every key on and changes nothing.
+#[derive(Debug)]
+pub struct Raw {
+    terminal: OwnedFd,
+    before: Termios,
+}
+
+impl Raw {
+    /// `None` where it is no terminal.
+    pub fn enter(terminal: BorrowedFd<'_>) -> Result<Option<Self>, SysError> {
+        isatty(terminal).then(|| Self::set(terminal)).transpose()
+    }
+
+    pub fn set(terminal: BorrowedFd<'_>) -> Result<Self, SysError> {
+        let before = tcgetattr(terminal).map_err(|e| SysError::new("tcgetattr", e))?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        let terminal = terminal.try_clone_to_owned().map_err(|e| SysError::new("dup", e))?;
+        tcsetattr(&terminal, OptionalActions::Drain, &raw)
+            .map_err(|e| SysError::new("tcsetattr", e))?;
+        Ok(Self { terminal, before })
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // A terminal that went away needs nothing put back.
+        tcsetattr(&self.terminal, OptionalActions::Drain, &self.before).ok();
+    }
+}
+
+/// For a process of its own: remembers how the terminal on its standard input is set, says so with a byte on
+/// its standard output, and waits on its standard error, which is a pipe's reading end. A byte there means
+/// that all is well. An end without one means that whoever used the terminal is dead: then it is put back.
+pub fn guard() -> io::Result<()> {
+    // We are in the background, and may set the terminal all the same only if we do not hear of it.
+    sys::block_signals(&[libc::SIGTTOU]).map_err(|e| e.source)?;
+    let (terminal, ready, life) =
+        (rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr());
+    let before = tcgetattr(terminal)?;
+    File::from(ready.try_clone_to_owned()?).write_all(b"r")?;
+    let mut life = File::from(life.as_fd().try_clone_to_owned()?);
+    if life.read(&mut [0])? == 0 {
+        tcsetattr(terminal, OptionalActions::Flush, &before)?;
+    }
+    Ok(())
+}
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd as _;

@@ -14,6 +14,7 @@
 //! - [`reconcile`]: cleans up after owners that died.
 //! - [`prune`]: removes runs that nobody needs any more.
 //! - [`doctor`]: what this host can enforce.
+//! - [`terminal`]: the user's terminal while a program has it.
 //! - [`state`]: where all of this lives on disk.
 //!
 //! Deliberately absent: printing, reading the environment, and configuration files. Those are the
@@ -35,6 +36,7 @@ pub mod run;
 pub mod runs;
 pub mod session;
 pub mod state;
+pub mod terminal;
 
 mod clock;
 mod tree;

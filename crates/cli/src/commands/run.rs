@@ -4,7 +4,7 @@ mod args;
 mod fetch;
 mod summary;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::AsFd as _;
 
 use cofferdam_core::backend::Backend;
@@ -17,6 +17,7 @@ use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::run::{Prepared, RunError, perform};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
+use cofferdam_sandbox::terminal::Held;
 
 use super::apply::apply_auto;
 use crate::asking::{Turned, Wanted, not_run, open_state, say};
@@ -56,7 +57,42 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
         stdout: own.map(|(stdout, _)| stdout),
         stderr: own.map(|(_, stderr)| stderr),
     };
-    let record = match perform(&state, &context.actor, &prepared, streams) {
+    let record = carry_out(&state, context, &prepared, streams)?;
+    let exit = finish(args, &state, report.as_ref(), &record, out)?;
+    if args.apply {
+        bring_home(args, context, &record);
+    }
+    Ok(exit)
+}
+
+/// Carries the plan out; where the command gets a terminal, ours is lent to it meanwhile.
+pub(crate) fn carry_out(
+    state: &StateDir,
+    context: &Context,
+    prepared: &Prepared,
+    streams: Streams<'_>,
+) -> Result<Record, Failure> {
+    let lent = match (prepared.plan.terminal, streams.stdin) {
+        (Terminal::Tty, Some(stdin))
+            if prepared.plan.backend == Backend::Native
+                && io::stdin().is_terminal()
+                && io::stdout().is_terminal() =>
+        {
+            let program = std::env::current_exe()?;
+            Some(Held::new(&program, stdin).map_err(not_run)?)
+        }
+        // An engine's own has no need of ours, and what is ours is held where its keys are read.
+        (Terminal::Tty, _) if prepared.plan.backend != Backend::Native => None,
+        (Terminal::Tty, _) => {
+            let message =
+                "a terminal can only be given from one: input and output must be a terminal";
+            return Err(not_run(anyhow::Error::msg(message)).hint("leave --tty out"));
+        }
+        (Terminal::Streams, _) => None,
+    };
+    let performed = perform(state, &context.actor, prepared, streams);
+    drop(lent);
+    match performed {
         // The command has run, and its exit code is what the caller waits for.
         Err(RunError::Unrecorded { record, source }) => {
             let error = anyhow::Error::new(source);
@@ -64,15 +100,10 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
                 "warning: how it ended could not be written down: {error:#}; make room, and `cofferdam gc` \
                  writes what can still be known"
             ));
-            *record
+            Ok(*record)
         }
-        performed => performed.map_err(not_run)?,
-    };
-    let exit = finish(args, &state, report.as_ref(), &record, out)?;
-    if args.apply {
-        bring_home(args, context, &record);
+        performed => performed.map_err(not_run),
     }
-    Ok(exit)
 }
 
 /// A run for somebody who asks for many: without streams of its own, its sandbox made by a launcher.

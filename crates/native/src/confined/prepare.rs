@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cofferdam_core::mount::Access;
 use cofferdam_core::plan::{Plan, Profile, Root};
-use cofferdam_core::spec::{Mode, Network, Seccomp, Terminal};
+use cofferdam_core::spec::{Mode, Network, Seccomp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 
@@ -406,7 +406,6 @@ pub(super) fn check_supported(plan: &Plan) -> Result<(), ConfineError> {
         Plan { root: Root::Image { .. } | Root::Bare, .. } => "an image as root",
         Plan { network: Network::Host | Network::Bridge | Network::Allow, .. } => "a network",
         Plan { seccomp: Some(Seccomp::File(_)), .. } => "a system call filter from a file",
-        Plan { terminal: Terminal::Tty, .. } => "a terminal",
         Plan { runtime: Some(_), .. } => "another runtime",
         _ => return Ok(()),
     };

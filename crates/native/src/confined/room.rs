@@ -67,13 +67,14 @@ impl Room {
         sent.map_err(|e| if is_gone(&e) { ConfineError::Died } else { ConfineError::Sys(e) })?;
         // Held open here, they would never end.
         drop((theirs, end));
-        let leader = await_started(plan, &channel)?;
+        let (leader, _) = await_started(plan, &channel)?;
         let process = Process {
             pid: Pid::from_raw(self.pid).unwrap_or(Pid::INIT),
             pidfd,
             stdin: None,
             stdout: ours.stdout,
-            stderr: ours.stderr,
+            stderr: Some(ours.stderr),
+            terminal: None,
             reach: Reach::Member { channel, oom },
         };
         Ok(Guest { process, leader })

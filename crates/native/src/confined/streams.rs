@@ -36,7 +36,7 @@ impl Streams {
                 let (theirs, ours) = pipe()?;
                 (Some(ours), Input::Made(theirs))
             }
-            StdinKind::Empty => {
+            StdinKind::Empty | StdinKind::Terminal(_) => {
                 let null =
                     File::open("/dev/null").map_err(|e| SysError::on("open", "/dev/null", e))?;
                 (None, Input::Made(null.into()))

@@ -1,6 +1,5 @@
 //! A sandbox that waits for its order, and the giving of it.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use super::prepare::check_supported;
 use super::streams::Streams;
 use super::{ConfineError, holdings};
 use crate::cgroup::{InForce, OomCount};
-use crate::channel::Channel;
+use crate::channel::{Channel, Message};
 use crate::order::Order;
 use crate::process::{Parent, Process, Reach, StartError, StdinKind};
 use crate::recipe::Step;
@@ -75,15 +74,25 @@ impl Waiting {
     /// Waits until the order that was given is carried out.
     pub(super) fn run(self, ordered: Ordered, plan: &Plan) -> Result<Running, StartError> {
         let Self { pidfd, control, notes: Notes { pid, facts, in_force, oom }, parent } = self;
-        await_started(plan, &control)?;
+        let (_, descriptors) = await_started(plan, &control)?;
         let (receipt, effective) = holdings::of(plan, &facts, &in_force);
-        let Ordered { ours } = ordered;
+        let (stdin, stdout, stderr, terminal) = match ordered.ours {
+            Some(Streams { stdin, stdout, stderr }) => (stdin, stdout, Some(stderr), None),
+            None => {
+                let Some(master) = descriptors.into_iter().next() else {
+                    return Err(ConfineError::Died.into());
+                };
+                let again = || master.try_clone().map_err(|e| SysError::new("dup", e));
+                (Some(again()?), again()?, None, Some(master))
+            }
+        };
         let process = Process {
             pid: Pid::from_raw(pid).unwrap_or(Pid::INIT),
             pidfd,
-            stdin: ours.stdin,
-            stdout: ours.stdout,
-            stderr: ours.stderr,
+            stdin,
+            stdout,
+            stderr,
+            terminal,
             reach: Reach::Init { reports: control.into(), oom, parent },
         };
         Ok(Running { process, receipt, effective })
@@ -92,7 +101,8 @@ impl Waiting {
 
 /// An order that is on its way.
 pub(super) struct Ordered {
-    ours: Streams,
+    /// Missing where it gets a terminal, whose master end comes with the answer.
+    ours: Option<Streams>,
 }
 
 impl Ordered {
@@ -103,11 +113,17 @@ impl Ordered {
         stdin: StdinKind,
     ) -> Result<Self, StartError> {
         check_supported(plan)?;
-        let order = Order::of(plan, run_id, None)?.encode()?;
+        let mut order = Order::of(plan, run_id, None)?;
+        if let StdinKind::Terminal(size) = stdin {
+            order.terminal = Some(size);
+            control.send(&order.encode()?, &[]).map_err(ConfineError::Sys)?;
+            return Ok(Self { ours: None });
+        }
+        let order = order.encode()?;
         let (ours, theirs) = Streams::new(stdin).map_err(ConfineError::Sys)?;
         // Held open here, the command's own ends would never end: they go with `theirs`.
         control.send(&order, &theirs.descriptors()).map_err(ConfineError::Sys)?;
-        Ok(Self { ours })
+        Ok(Self { ours: Some(ours) })
     }
 }
 
@@ -115,9 +131,14 @@ pub(super) fn is_gone(error: &SysError) -> bool {
     matches!(error.source.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
-pub(super) fn await_started(plan: &Plan, control: &Channel) -> Result<i32, StartError> {
-    match await_report(control)? {
-        Some(Report::Started { pid }) => Ok(pid),
+/// The number of the command's first process, and what came with it.
+pub(super) fn await_started(
+    plan: &Plan,
+    control: &Channel,
+) -> Result<(i32, Vec<OwnedFd>), StartError> {
+    let (report, descriptors) = await_message(control)?;
+    match report {
+        Some(Report::Started { pid }) => Ok((pid, descriptors)),
         Some(Report::NotExecuted { path, errno }) => Err(not_executed(path, errno)),
         Some(Report::Failed(failed)) if failed.step == Step::Workdir => Err(StartError::Workdir {
             path: plan.workdir.0.clone(),
@@ -128,11 +149,19 @@ pub(super) fn await_started(plan: &Plan, control: &Channel) -> Result<i32, Start
 }
 
 pub(super) fn await_report(control: &Channel) -> Result<Option<Report>, ConfineError> {
+    await_message(control).map(|(report, _)| report)
+}
+
+fn await_message(control: &Channel) -> Result<(Option<Report>, Vec<OwnedFd>), ConfineError> {
     if !control.is_ready(Some(PATIENCE)).map_err(ConfineError::Sys)? {
         return Err(ConfineError::Stuck);
     }
-    let from = control.as_fd().try_clone_to_owned().map(File::from);
-    from.and_then(Report::receive).map_err(|e| ConfineError::Sys(SysError::on("read", "report", e)))
+    let Some(Message { bytes, descriptors }) = control.receive().map_err(ConfineError::Sys)? else {
+        return Ok((None, Vec::new()));
+    };
+    let garbled = || SysError::on("read", "report", io::Error::from(io::ErrorKind::InvalidData));
+    let report = Report::parse(&bytes).ok_or_else(garbled).map_err(ConfineError::Sys)?;
+    Ok((Some(report), descriptors))
 }
 
 fn not_executed(program: String, errno: i32) -> StartError {

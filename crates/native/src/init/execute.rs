@@ -1,14 +1,13 @@
 //! Starts the program of an order, found as a shell finds it.
 
 use std::ffi::{CString, OsStr};
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::fs::{Access, access};
 
 use crate::order::Order;
-use crate::sys::init::{Image, spawn};
+use crate::sys::init::{Ends, Image, spawn};
 
 pub(super) struct NotExecuted {
     pub(super) path: String,
@@ -16,7 +15,7 @@ pub(super) struct NotExecuted {
 }
 
 /// What exists and may not be executed is passed over, but remembered.
-pub(super) fn execute(order: Order, streams: &[OwnedFd; 3]) -> Result<i32, NotExecuted> {
+pub(super) fn execute(order: Order, ends: Ends<'_>) -> Result<i32, NotExecuted> {
     let program = order.argv.first().map(|arg| OsStr::from_bytes(arg.as_bytes()).to_owned());
     let program = program.unwrap_or_default();
     let mut failure = NotExecuted { path: program.display().to_string(), errno: libc::ENOENT };
@@ -24,8 +23,9 @@ pub(super) fn execute(order: Order, streams: &[OwnedFd; 3]) -> Result<i32, NotEx
     for candidate in candidates(&program, &order.search) {
         let path = OsStr::from_bytes(candidate.as_bytes());
         let answer = match access(Path::new(path), Access::EXEC_OK) {
-            Ok(()) => spawn(&candidate, &image, streams)
-                .map_err(|e| e.raw_os_error().unwrap_or(libc::EIO)),
+            Ok(()) => {
+                spawn(&candidate, &image, ends).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO))
+            }
             Err(errno) => Err(errno.raw_os_error()),
         };
         match answer {

@@ -33,7 +33,7 @@ pub(super) struct Stream<'a> {
 impl<'a> Stream<'a> {
     pub(super) fn new(
         name: StreamName,
-        from: OwnedFd,
+        from: Option<OwnedFd>,
         to: Option<BorrowedFd<'a>>,
     ) -> Result<Self, SysError> {
         let to_may_block = match to {
@@ -45,7 +45,7 @@ impl<'a> Stream<'a> {
             }
         };
         let buffer = vec![0; FIRST_PIECE];
-        let (from, is_talkative) = (Some(from), false);
+        let is_talkative = false;
         Ok(Self { name, from, to, to_may_block, buffer, is_talkative, pending: 0..0 })
     }
 
@@ -100,6 +100,11 @@ impl<'a> Stream<'a> {
                 Ok(true)
             }
             Err(Errno::INTR | Errno::AGAIN) => Ok(false),
+            // The last who had the terminal open is gone.
+            Err(Errno::IO) => {
+                self.from = None;
+                Ok(false)
+            }
             Err(errno) => Err(SysError::new("read (output)", errno)),
         }
     }

@@ -171,9 +171,17 @@ impl Image {
     }
 }
 
+/// What a program has as its standard streams.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ends<'a> {
+    Streams(&'a [OwnedFd; 3]),
+    /// All three are this terminal, which becomes the one that controls its session.
+    Terminal(&'a CStr),
+}
+
 /// Starts `file` as the leader of a session of its own, with these as its standard streams and every signal
 /// as at birth. The error is that of the `execve`.
-pub(crate) fn spawn(file: &CStr, image: &Image, streams: &[OwnedFd; 3]) -> Result<i32, io::Error> {
+pub(crate) fn spawn(file: &CStr, image: &Image, ends: Ends<'_>) -> Result<i32, io::Error> {
     let pointers = |strings: &[std::ffi::CString]| -> Vec<*mut libc::c_char> {
         strings.iter().map(|s| s.as_ptr().cast_mut()).chain([ptr::null_mut()]).collect()
     };
@@ -199,11 +207,22 @@ pub(crate) fn spawn(file: &CStr, image: &Image, streams: &[OwnedFd; 3]) -> Resul
         let answer = check(libc::posix_spawnattr_setflags(&mut attributes, flags))
             .and_then(|()| check(libc::posix_spawnattr_setsigdefault(&mut attributes, &all)))
             .and_then(|()| check(libc::posix_spawnattr_setsigmask(&mut attributes, &none)))
-            .and_then(|()| {
-                (0..).zip(streams).try_for_each(|(number, stream)| {
+            .and_then(|()| match ends {
+                Ends::Streams(streams) => (0..).zip(streams).try_for_each(|(number, stream)| {
                     let from = stream.as_raw_fd();
                     check(libc::posix_spawn_file_actions_adddup2(&mut actions, from, number))
-                })
+                }),
+                // Opened after the new session began, by its leader, it is that session's terminal.
+                Ends::Terminal(path) => {
+                    let (path, how) = (path.as_ptr(), libc::O_RDWR);
+                    check(libc::posix_spawn_file_actions_addopen(&mut actions, 0, path, how, 0))
+                        .and_then(|()| {
+                            check(libc::posix_spawn_file_actions_adddup2(&mut actions, 0, 1))
+                        })
+                        .and_then(|()| {
+                            check(libc::posix_spawn_file_actions_adddup2(&mut actions, 0, 2))
+                        })
+                }
             })
             .and_then(|()| {
                 check(libc::posix_spawn(

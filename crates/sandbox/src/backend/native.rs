@@ -5,11 +5,13 @@ use std::os::fd::BorrowedFd;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::{Plan, Profile};
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
+use cofferdam_core::spec::Terminal;
 use cofferdam_native::confined::{
     self, ConfineError, Confinement, Handed, Preparation, Running, Unsupplied, start,
 };
 use cofferdam_native::process::{StartError, StdinKind, is_null_device};
 use cofferdam_native::supervise::{Cause, Ended, supervise};
+use cofferdam_native::terminal::Size;
 use rustix::fs::{fstat, fstatfs};
 
 use super::local::{not_started, outcome, passage, patience};
@@ -61,7 +63,12 @@ pub(super) fn run(
     stage: &Stage<'_>,
     observer: &mut dyn Observer,
 ) -> Finish {
-    let stdin = stdin_kind(stage.streams.stdin);
+    let stdin = match plan.terminal {
+        Terminal::Streams => stdin_kind(stage.streams.stdin),
+        Terminal::Tty => {
+            StdinKind::Terminal(stage.streams.stdin.and_then(Size::of).unwrap_or(USUAL))
+        }
+    };
     let started = match begun {
         Begun::Ours(begun) => begun
             .and_then(|begun| begun.go(plan, stage.run, stdin))
@@ -202,6 +209,8 @@ pub(crate) fn judge(plan: &Plan, ended: &Ended, maker: Maker) -> Outcome {
 }
 
 const SIGKILL: i32 = 9;
+/// Of a terminal that nobody looks at.
+const USUAL: Size = Size { rows: 24, columns: 80 };
 
 fn cleanup(left: Vec<String>) -> Cleanup {
     let receipt =

@@ -57,7 +57,7 @@ impl Given {
         match given.stdin.as_ref().map(|fd| stdin_kind(Some(fd.as_fd()))) {
             None | Some(StdinKind::Inherit) => Some(given),
             Some(StdinKind::Empty) => Some(Self { stdin: None, ..given }),
-            Some(StdinKind::Pipe) => None,
+            Some(StdinKind::Pipe | StdinKind::Terminal(_)) => None,
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) const END_OF_INPUT: u8 = 4;
 pub(super) struct Console<'a> {
     stdin: Option<BorrowedFd<'a>>,
     stdout: Option<BorrowedFd<'a>>,
-    raw: Option<Raw<'a>>,
+    raw: Option<Raw>,
 }
 
 impl<'a> Console<'a> {
