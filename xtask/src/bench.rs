@@ -36,10 +36,9 @@ Measures wall time from start to end of each case, in interleaved rounds, and pr
 percentile and the ratio of the median to the base case; for many starts at once, how many a second. Without a name all benches are run.
 
 Benches:
-  start   starting a command: bare, sandboxed, in bubblewrap
-  launch  starting a command from a process that lives on, as servers do
+  start   all of the following: starting a command bare, sandboxed, in bubblewrap; from a process
+          that lives on, as servers do (start-library); and every way in one run, Docker's too (start-all)
   throughput  how many a second, with several callers at once
-  engine  the same start by a container engine
   docker  a container of ours against `docker run --rm` with the same hardening
   docker-work  a test run in a container of ours, and outside
   size    starting one in a workspace of 3 files and of 100,000
@@ -82,9 +81,9 @@ struct Bench {
 
 const BENCHES: &[Bench] = &[
     Bench { name: "start", kind: Kind::Rounds(start::cases), most_rounds: usize::MAX },
-    Bench { name: "launch", kind: Kind::Rounds(driver::cases), most_rounds: usize::MAX },
+    Bench { name: "start-library", kind: Kind::Rounds(driver::cases), most_rounds: usize::MAX },
+    Bench { name: "start-all", kind: Kind::Rounds(engine::cases), most_rounds: 50 },
     Bench { name: "throughput", kind: Kind::Rounds(throughput::cases), most_rounds: 20 },
-    Bench { name: "engine", kind: Kind::Rounds(engine::cases), most_rounds: 50 },
     Bench { name: "docker", kind: Kind::Rounds(docker::start), most_rounds: 50 },
     Bench { name: "docker-work", kind: Kind::Rounds(docker::work), most_rounds: 5 },
     Bench { name: "size", kind: Kind::Rounds(start::sizes), most_rounds: usize::MAX },

@@ -22,9 +22,9 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
         Ok(Case::paused(name, PAUSE, move || driver.ask_nothing()))
     };
     Ok(vec![
-        case("plain start of `/bin/true`", "plain")?,
-        case("native, made when asked for", "cold")?,
-        case("native, prepared by the launcher", "pooled")?,
+        case("a process that lives on: plain start of `/bin/true`", "plain")?,
+        case("the same: native, made when asked for", "cold")?,
+        case("the same: native, prepared by the launcher", "pooled")?,
     ])
 }
 

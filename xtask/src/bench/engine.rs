@@ -1,33 +1,36 @@
-//! The same start by a container engine: a new container for each, and one container for all.
+//! Every way to start a command in one run, container engines among them: a new container for each start, and one
+//! container for all.
 //!
-//! Apart from the other starts, because an engine goes on working after it has answered. Where none answers,
-//! a private one is started, with its own state and without a network, and stopped at the end; where that
-//! cannot be had either, the table says so.
+//! An engine goes on working after it has answered, so that every start here comes after a pause; the other tables
+//! are made without an engine. Where none answers, a private one is started, with its own state and without a
+//! network, and stopped at the end; where that cannot be had either, the table says so.
 
 mod private;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
 use super::case::Case;
+use super::driver;
 use super::place::Place;
-use super::start::{NATIVE, NOTHING, prove, shown_by, starter};
+use super::start::{self, NOTHING, prove, shown_by};
 use crate::cargo::{output_of, succeed, works};
 use crate::provide::is_there;
-use crate::release;
 use private::PrivateEngine;
 
 const DEFAULT_SOCKET: &str = "unix:///var/run/docker.sock";
 pub(super) const IMAGE: &str = "cofferdam-bench";
 
 pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
-    let cofferdam = release::binary()?;
     let mut cases = vec![
         Case::command("plain start of `/bin/true`", place.command(NOTHING)),
-        starter("`cofferdam run`: native, staged, limited, recorded", place, &cofferdam, NATIVE)?,
+        start::native(place)?,
+        start::bubblewrap(place)?,
     ];
+    cases.extend(driver::cases(place)?);
     let names = ["`docker exec` into a container that runs", "`docker run --rm`, no network"];
     match Engine::find(place) {
         Ok(engine) => cases.extend(engine.cases(names)?),
@@ -36,8 +39,14 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
             cases.extend(names.map(|name| Case::skipped(name, reason.clone())));
         }
     }
+    for case in &mut cases {
+        case.pause = PAUSE;
+    }
     Ok(cases)
 }
+
+/// What an engine does after an answer takes it about as long.
+const PAUSE: Duration = Duration::from_millis(150);
 
 /// An engine that answers, with an image of ours and a container that waits.
 pub(super) struct Engine {

@@ -15,9 +15,6 @@ use crate::provide::is_there;
 use crate::release;
 
 pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
-    if !is_there("bwrap") {
-        bail!("bwrap, the peer to compare with, is missing: cargo xtask test installs it");
-    }
     let cofferdam = release::binary()?;
     let version = || with(place, &cofferdam, &["--version"]);
     prove(version(), 0, "cofferdam ")?;
@@ -25,9 +22,21 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
         Case::command("plain start of `/bin/true`", place.command(NOTHING)),
         Case::command("`cofferdam --version`", version()),
         starter("`cofferdam run --sandbox local`, recorded", place, &cofferdam, LOCAL)?,
-        starter("`cofferdam run`: native, staged, limited, recorded", place, &cofferdam, NATIVE)?,
-        starter("bubblewrap, read-only root", place, "/usr/bin/bwrap".as_ref(), BWRAP)?,
+        native(place)?,
+        bubblewrap(place)?,
     ])
+}
+
+pub(super) fn native(place: &Place) -> Result<Case> {
+    let name = "`cofferdam run`: native, staged, limited, recorded, sealed";
+    starter(name, place, &release::binary()?, NATIVE)
+}
+
+pub(super) fn bubblewrap(place: &Place) -> Result<Case> {
+    if !is_there("bwrap") {
+        bail!("bwrap, the peer to compare with, is missing: cargo xtask test installs it");
+    }
+    starter("bubblewrap, read-only root", place, "/usr/bin/bwrap".as_ref(), BWRAP)
 }
 
 /// The same start in a small workspace and in a large one.
