@@ -5,7 +5,9 @@
 //! own: whether a kind serves also depends on the kernel's version and on who owns the workspace.
 
 use std::fs;
+use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::mount::HostPath;
@@ -86,11 +88,18 @@ fn serves(kind: u64) -> bool {
     SERVE.contains(&kind) || (kind == TMPFS.0 && is_new())
 }
 
-/// One that is a module and not loaded yet is not listed; trying loads it.
+/// One that is a module and not loaded yet is not to be seen; trying loads it.
 fn kernel_has_overlays() -> bool {
+    // Seen faster than the list is read, wherever /sys is mounted.
+    if Path::new("/sys/module/overlay").exists() {
+        return true;
+    }
     let listed = kernel_text::read("/proc/filesystems").unwrap_or_default();
     listed.lines().any(|line| line.split_whitespace().last() == Some("overlay"))
 }
+
+/// What the directory of a trial is called, before the number of its process.
+const TRIAL: &str = ".cofferdam-trial-";
 
 /// A directory of ours beside the runs, to try in.
 struct Trial {
@@ -99,9 +108,28 @@ struct Trial {
 
 impl Trial {
     fn make(home: &Path) -> Option<Self> {
-        let dir = home.join(format!(".cofferdam-trial-{}", std::process::id()));
+        // Where others can write, a name of ours may be theirs.
+        let meta = fs::metadata(home).ok()?;
+        if meta.uid() != effective_uid() || meta.mode() & 0o022 != 0 {
+            return None;
+        }
+        Self::sweep(home);
+        let dir = home.join(format!("{TRIAL}{}", std::process::id()));
         fs::create_dir(&dir).ok()?;
         Some(Self { dir })
+    }
+
+    /// Removes what somebody left who was killed while trying.
+    fn sweep(home: &Path) {
+        let Ok(entries) = fs::read_dir(home) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let pid = name.to_str().and_then(|name| name.strip_prefix(TRIAL)?.parse::<u32>().ok());
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_dir && pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                drop(Self { dir: entry.path() });
+            }
+        }
     }
 
     fn judge(&self, workspace: &HostPath) -> Staging {
@@ -142,15 +170,27 @@ impl Trial {
 
 impl Drop for Trial {
     fn drop(&mut self) {
-        // The kernel leaves a scratch directory of its own in there. What cannot be removed is empty.
-        fs::remove_dir_all(&self.dir).ok();
+        // What cannot be removed now, the next trial removes.
+        remove(&self.dir).ok();
     }
+}
+
+/// The kernel leaves directories of its own in a scratch space, which nobody may look into.
+fn remove(dir: &Path) -> io::Result<()> {
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove(&entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_dir(dir)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt as _;
-
     use cofferdam_core::mount::{HostKind, Identity as FileId};
 
     use super::*;
@@ -181,9 +221,15 @@ mod tests {
         if kind_of(dir.path()).is_some_and(serves) {
             assert_eq!(judged, Staging::Overlay);
         }
-        let gone = HostPath { real: dir.path().join("gone").into(), ..workspace };
+        let gone = HostPath { real: dir.path().join("gone").into(), ..workspace.clone() };
         let judged = Trial::make(state.path()).unwrap().judge(&gone);
         assert!(matches!(judged, Staging::Copy { reason } if reason.contains("No such file")));
         assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
+        // Of one who was killed: no process has this number.
+        fs::create_dir_all(state.path().join(format!("{TRIAL}4194305/upper"))).unwrap();
+        Trial::make(state.path()).unwrap().judge(&workspace);
+        assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
+        fs::set_permissions(state.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(Trial::make(state.path()).is_none(), "others could have put it there");
     }
 }

@@ -110,6 +110,24 @@ fn a_workspace_that_the_kernel_makes_no_overlay_of_is_copied() {
     }
 }
 
+/// An overlay as the workspace of an ordinary user can have another above it, which is found out by trying;
+/// of that, too, nothing is left.
+#[test]
+#[cfg_attr(not(feature = "fault-injection"), ignore = "mounts, which needs root: cargo xtask test")]
+fn a_trial_that_goes_well_leaves_nothing() {
+    let env = env().unprivileged();
+    let _workspace = OnOverlay::over(&env, &env.workspace());
+    furnish(&env, OLD);
+    let plan = env.run(["run", "--dry-run", "--relax", "limits", "--", "true"]).json();
+    assert!(plan["workspace"]["staging"].is_null(), "{plan}");
+    stage(&env, CHANGE);
+    for dir in [env.state_dir(), env.state_dir().parent().unwrap().to_owned()] {
+        let names = fs::read_dir(dir).unwrap();
+        let names: Vec<_> = names.map(|n| n.unwrap().file_name().into_string().unwrap()).collect();
+        assert!(!names.iter().any(|name| name.contains("trial")), "{names:?}");
+    }
+}
+
 #[test]
 #[cfg_attr(not(feature = "fault-injection"), ignore = "mounts, which needs root: cargo xtask test")]
 fn random_histories_are_the_same_from_an_overlay_and_from_a_copy() {
