@@ -13,6 +13,7 @@ mod combine;
 mod error;
 pub(super) mod faults;
 pub(super) mod finish;
+pub(super) mod ground;
 pub(super) mod journal;
 pub(super) mod keep;
 mod outcome;

@@ -8,9 +8,9 @@ use cofferdam_core::id::RunId;
 
 use super::apply::faults::NoFaults;
 use super::apply::finish::{close, finish, forget, tell_taken_back};
+use super::apply::ground::Ground;
 use super::apply::journal::Journal;
 use super::apply::perform::{take_all_back, workspace_of};
-use super::apply::step::Ground;
 use super::apply::{ApplyError, applies, slots};
 use super::ledger::Ledger;
 use super::turn::{Begun, Turn};

@@ -9,9 +9,10 @@ use rustix::fs::{Mode, OFlags, fsync, openat, syncfs};
 
 use super::faults::{Faults, Point};
 use super::finish::{close, finish, forget, tell_taken_back};
+use super::ground::Ground;
 use super::journal::{Journal, JournalWriter};
 use super::stage::Stage;
-use super::step::{Ground, StepError};
+use super::step::StepError;
 use super::{ApplyError, Progress, Site, applies};
 use crate::changes::beneath::Workspace;
 use crate::changes::ledger::{Ledger, Operation};

@@ -5,23 +5,21 @@
 //! step replaces or deletes is moved into a slot and never removed: the very file, with its times and
 //! attributes, is what undo puts back.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::rc::Rc;
 
 use cofferdam_core::changes::manifest::Moment;
 use cofferdam_core::changes::{ChangePath, ContentHash, Node};
-use rustix::fs::{AtFlags, RenameFlags, fstat, renameat_with, unlinkat};
+use rustix::fs::{AtFlags, fstat, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::attributes::DirectoryRecord;
-use crate::changes::beneath::{Place, Workspace, WorkspaceError};
+use super::ground::Ground;
+use crate::changes::beneath::{Place, WorkspaceError};
 use crate::changes::conflict::hash_of;
 use crate::changes::seen::{Mark, Seen};
 
@@ -83,19 +81,6 @@ pub(crate) enum Phase {
     Close,
 }
 
-/// What steps work on.
-#[derive(Debug)]
-pub(crate) struct Ground<'w> {
-    workspace: &'w Workspace,
-    pub(crate) slots: OwnedFd,
-    /// Directories that steps were made in, held open: a step is taken back in the very directory that it
-    /// was made in, whatever has its name by then.
-    held: RefCell<BTreeMap<Option<ChangePath>, Rc<OwnedFd>>>,
-}
-
-/// So many are held; a process may have a thousand files open.
-const HELD: usize = 400;
-
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     #[error("{path}: {why}")]
@@ -130,7 +115,7 @@ impl Act {
 impl Step {
     /// Makes the step, if what it changes is still what it was planned for.
     pub(crate) fn perform(&self, ground: &Ground<'_>) -> Result<(), StepError> {
-        let place = ground.workspace.place(&self.path)?;
+        let place = ground.workspace().place(&self.path)?;
         if !ground.hold(&self.path, &place).map_err(self.io("hold the directory of"))? {
             let why = "its directory was replaced on the host this very moment".to_owned();
             return Err(StepError::Moved { path: self.path.clone(), why });
@@ -170,7 +155,7 @@ impl Step {
                     done => done.map_err(|errno| self.io("remove")(errno.into()))?,
                 }
                 // What is taken back is put into the one that is made again.
-                ground.held.borrow_mut().remove(&Some(self.path.clone()));
+                ground.let_go(&self.path);
             }
         }
         Ok(())
@@ -299,73 +284,6 @@ impl Step {
     fn io(&self, action: &'static str) -> impl FnOnce(io::Error) -> StepError {
         let path = self.path.clone();
         move |source| StepError::Io { action, path, source }
-    }
-}
-
-impl<'w> Ground<'w> {
-    pub(crate) fn new(workspace: &'w Workspace, slots: OwnedFd) -> Self {
-        Self { workspace, slots, held: RefCell::default() }
-    }
-
-    pub(crate) fn workspace(&self) -> &Workspace {
-        self.workspace
-    }
-
-    /// Holds the directory of a step. `false` where an earlier step was made in another of that name.
-    fn hold(&self, path: &ChangePath, place: &Place<'_>) -> io::Result<bool> {
-        let mut held = self.held.borrow_mut();
-        let parent = path.split().0;
-        if let Some(held) = held.get(&parent) {
-            let (held, now) = (fstat(&**held)?, fstat(&place.dir)?);
-            return Ok((held.st_dev, held.st_ino) == (now.st_dev, now.st_ino));
-        }
-        if held.len() < HELD {
-            held.insert(parent, Rc::new(place.dir.try_clone()?));
-        }
-        Ok(true)
-    }
-
-    /// Where a step was made, or would have been.
-    fn place_of_made<'p>(&self, path: &'p ChangePath) -> Result<Place<'p>, WorkspaceError> {
-        let held = self.held.borrow().get(&path.split().0).map(Rc::clone);
-        match held.and_then(|dir| dir.try_clone().ok()) {
-            Some(dir) => Ok(Place { dir, name: path.name() }),
-            None => self.workspace.place(path),
-        }
-    }
-}
-
-impl Ground<'_> {
-    pub(crate) fn look(&self, slot: u64) -> io::Result<Option<Seen>> {
-        Seen::at(&self.slots, slot.to_string())
-    }
-
-    /// Makes a directory again: beside its place first, so that it is there whole or not at all.
-    fn put_directory(&self, n: u64, old: &DirectoryRecord, place: &Place<'_>) -> io::Result<()> {
-        let name = format!("again-{n}");
-        match unlinkat(&self.slots, &name, AtFlags::REMOVEDIR) {
-            Err(Errno::NOENT) => {}
-            done => done?,
-        }
-        // What was in it goes back first; the step before this one closes it again.
-        old.open().make(&self.slots, name.as_ref())?;
-        let new = RenameFlags::NOREPLACE;
-        Ok(renameat_with(&self.slots, &name, &place.dir, place.name, new)?)
-    }
-
-    fn put(&self, slot: u64, place: &Place<'_>) -> Result<(), Errno> {
-        let new = RenameFlags::NOREPLACE;
-        renameat_with(&self.slots, slot.to_string(), &place.dir, place.name, new)
-    }
-
-    fn take(&self, place: &Place<'_>, slot: u64) -> Result<(), Errno> {
-        let new = RenameFlags::NOREPLACE;
-        renameat_with(&place.dir, place.name, &self.slots, slot.to_string(), new)
-    }
-
-    fn exchange(&self, slot: u64, place: &Place<'_>) -> Result<(), Errno> {
-        let both = RenameFlags::EXCHANGE;
-        renameat_with(&self.slots, slot.to_string(), &place.dir, place.name, both)
     }
 }
 
