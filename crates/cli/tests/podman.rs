@@ -21,11 +21,13 @@ fn ends_and_streams() {
         engine.run(env, &["--timeout", "1s"], "sleep 60").assert_exit(124);
         let mut command = engine.cofferdam(env);
         command.args(["run", "--quiet", "--sandbox", "podman", "--", "tr", "a-z", "A-Z"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(b"shout").unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_eq!((output.stdout.as_slice(), output.status.code()), (&b"SHOUT"[..], Some(0)));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(output.stdout, b"SHOUT", "{said}");
     });
 }
 

@@ -382,14 +382,15 @@ fn pid(engine: &Engine, inspect: &str) -> Result<u64, Trouble> {
 
 /// What the engine says about a container. Podman fails to say it of one that ends at that very moment.
 fn look(engine: &Engine, inspect: &str) -> Result<Value, EngineError> {
-    const TRIES: u32 = 5;
-    for _ in 1..TRIES {
+    let deadline = Instant::now() + Duration::from_secs(3);
+    loop {
         match engine.get(inspect, Patience::Short) {
-            Err(error) if error.is_failure() => std::thread::sleep(Duration::from_millis(20)),
+            Err(error) if error.is_failure() && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
             answer => return answer,
         }
     }
-    engine.get(inspect, Patience::Short)
 }
 
 /// Everything goes, whatever happened. An engine that was lost is given time to come back.
