@@ -40,7 +40,7 @@ Benches:
           that lives on, as servers do (start-library); and every way in one run, Docker's too (start-all)
   throughput  how many a second, with several callers at once
   docker  a container of ours against `docker run --rm` with the same hardening
-  docker-work  a test run in a container of ours, and outside
+  container-work  a test run in a container of ours, and outside
   size    starting one in a workspace of 3 files and of 100,000
   git     git status, outside a sandbox and inside
   grep    grep -r over a tree, outside and inside
@@ -85,7 +85,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "start-all", kind: Kind::Rounds(engine::cases), most_rounds: 50 },
     Bench { name: "throughput", kind: Kind::Rounds(throughput::cases), most_rounds: 20 },
     Bench { name: "docker", kind: Kind::Rounds(docker::start), most_rounds: 50 },
-    Bench { name: "docker-work", kind: Kind::Rounds(docker::work), most_rounds: 5 },
+    Bench { name: "container-work", kind: Kind::Rounds(docker::work), most_rounds: 5 },
     Bench { name: "size", kind: Kind::Rounds(start::sizes), most_rounds: usize::MAX },
     Bench { name: "git", kind: Kind::Rounds(overhead::git), most_rounds: 50 },
     Bench { name: "grep", kind: Kind::Rounds(overhead::grep), most_rounds: 20 },
