@@ -19,6 +19,7 @@ struct Program {
 const PROGRAMS: &[Program] = &[
     Program { name: "git", package: "git", why: "repositories as workspaces" },
     Program { name: "python3", package: "python3", why: "programs under test that are not shell" },
+    Program { name: "script", package: "bsdutils", why: "a terminal to type into" },
     Program { name: "gcc", package: "gcc", why: "probes that make one system call; the linker" },
     Program { name: "make", package: "make", why: "builds inside a sandbox" },
     Program {

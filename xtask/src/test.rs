@@ -6,6 +6,7 @@
 mod doc;
 mod engine;
 mod nextest;
+mod python;
 mod steps;
 
 use std::process::ExitCode;

@@ -14,6 +14,7 @@ pub(crate) mod gate;
 pub(crate) mod gc;
 pub(crate) mod launcher;
 pub(crate) mod logs;
+pub(crate) mod mcp;
 pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod runs;

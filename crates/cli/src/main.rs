@@ -24,7 +24,7 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use commands::{
     apply, audit, completions, config, diff, discard, doctor, drive, events, first, gate, gc,
-    launcher, logs, review, run as run_command, runs, session, shell, show, trust, undo,
+    launcher, logs, mcp, review, run as run_command, runs, session, shell, show, trust, undo,
 };
 use context::Context;
 use exit::Exit;
@@ -43,6 +43,7 @@ enum Command {
     Run(Box<run_command::RunArgs>),
     Shell(Box<shell::ShellArgs>),
     Session(session::SessionArgs),
+    Mcp(Box<mcp::McpArgs>),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
@@ -113,11 +114,16 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         return Ok(Exit::Fine);
     }
     let context = Context::from_environment()?;
+    if let Command::Mcp(_) = &cli.command {
+        // Writes to standard output from threads of its own: nobody else may hold it.
+        return mcp::run(&context);
+    }
     let out = &mut io::stdout().lock();
     match &cli.command {
         Command::Run(args) => run_command::run(args, &context, out),
         Command::Shell(args) => shell::run(args, &context),
         Command::Session(args) => session::run(args, &context, out),
+        Command::Mcp(_) => mcp::run(&context),
         Command::Runs(args) => runs::run(args, &context, out),
         Command::Show(args) => show::run(args, &context, out),
         Command::Logs(args) => logs::run(args, &context, out),

@@ -23,6 +23,7 @@ const COMMANDS: &[&[&str]] = &[
     &["session", "checkpoint"],
     &["session", "rollback"],
     &["session", "stop"],
+    &["mcp"],
     &["runs"],
     &["show"],
     &["logs"],

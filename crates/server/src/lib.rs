@@ -1,4 +1,8 @@
-//! The control plane: API server, store, host runner, dashboard.
+//! What others reach Cofferdam by: the MCP server, and later the control plane.
 //!
-//! Nothing is here yet. The crate exists so that its door is where it will be: it may use the sandbox
-//! library and the core, and only it may use a web framework or a database.
+//! - [`mcp`]: tools for an agent, each connection with a sandbox of its own.
+//!
+//! The only crate with an async runtime and a web framework. What blocks, as a session's socket does, is done on
+//! threads that may block; no process is forked from here but by starting a program.
+
+pub mod mcp;

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::engine::Engines;
+use super::python;
 use super::steps::{Counts, Skipped};
 use crate::cargo::{cargo, output_of, root, shown};
 
@@ -90,6 +91,7 @@ pub(crate) fn run(pass: Pass, asked: Asked<'_>, means: &Means<'_>) -> Result<Cou
     if length == Length::Long {
         command.env("TEST_KILLS", LONG_KILLS);
     }
+    command.env("TEST_MCP_PYTHON", python::make()?);
     command.env("TEST_DOCKER_SOCKET", means.engines.docker());
     command.env("TEST_PODMAN_SOCKET", means.engines.podman());
     command.env("TEST_STATIC_BINARY", means.program);

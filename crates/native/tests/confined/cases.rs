@@ -576,7 +576,6 @@ fn what_cannot_be_given_is_refused() {
         matches!(answer, Some(StartError::Confine(ConfineError::Unsupported { .. })))
     };
     assert!(refused(|plan| plan.network = cofferdam_core::spec::Network::Host));
-    assert!(refused(|plan| plan.terminal = cofferdam_core::spec::Terminal::Tty));
     assert!(refused(|plan| plan.root = cofferdam_core::plan::Root::Bare));
     assert!(refused(|plan| plan.runtime = Some("runsc".into())));
     assert!(!refused(|_| {}));

@@ -21,7 +21,10 @@ use super::job::EXECS;
 use crate::backend::{Occupant, Stage, Starter, Streams};
 use crate::run::{Prepared, RunError, perform_with, redactor};
 use crate::runs::Scribe;
-use crate::state::{StateDir, make_private_dir};
+use crate::state::{StateDir, make_private_dir, write_atomically};
+
+/// In a session's directory: each guarantee, what gives it, and what was read back.
+const RECEIPT: &str = "receipt.json";
 
 /// For how long it is held.
 #[derive(Debug, Clone, Copy, Default)]
@@ -100,6 +103,9 @@ impl Holder<'_> {
         let workspace = plan.workspace.source.real.clone();
         let scribe = Scribe::new(self.state, run, workspace, self.actor.to_owned(), redactor(plan));
         make_private_dir(&stage.dir.join(EXECS)).map_err(io::Error::other)?;
+        // What is enforced is known now; the record, which has it too, is written at the end.
+        let receipt = serde_json::to_vec_pretty(&room.receipt)?;
+        write_atomically(&stage.dir.join(RECEIPT), &receipt).map_err(io::Error::other)?;
         let listener = door::open(stage.dir)?;
         let hall = Hall::new(room, plan, stage.run, stage.dir, scribe)?;
         (self.ready)(run);

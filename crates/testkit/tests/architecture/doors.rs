@@ -52,9 +52,11 @@ const ONLY: &[(&str, &[&str])] = &[
     ("landlock", &[NATIVE]),
     ("libc", &[NATIVE]),
     ("ratatui*", &[CLI]),
+    ("rmcp*", &[SERVER]),
     // In sandbox only its file calls: see `sources`.
     ("rustix", &[NATIVE, SANDBOX]),
     ("saphyr", &[CORE]),
+    ("schemars*", &[SERVER]),
     ("sqlx*", &[SERVER]),
     ("tokio*", &[SANDBOX, SERVER, CLI]),
 ];

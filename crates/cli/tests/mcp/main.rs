@@ -1,0 +1,129 @@
+//! The MCP server, as a client sees it: by hand here, and by the official Python SDK in `client.py`.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot look at its own surroundings has failed"
+)]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::Duration;
+
+use cofferdam_testkit::{TestEnv, claim, wait_until};
+use serde_json::{Value, json};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
+
+/// A client that speaks the protocol itself.
+struct Client {
+    server: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    last: u64,
+}
+
+impl Client {
+    fn connect(env: &TestEnv) -> Self {
+        let mut command = env.cofferdam();
+        command.args(["mcp", "--sandbox", "native", "--relax", "limits"]);
+        let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (to, from) = (server.stdin.take(), BufReader::new(server.stdout.take().unwrap()));
+        let mut client = Self { server, to, from, last: 0 };
+        let who = json!({ "name": "test", "version": "1" });
+        let hello =
+            json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": who });
+        let info = client.ask("initialize", hello);
+        assert_eq!(info["result"]["serverInfo"]["name"], "cofferdam", "{info}");
+        client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.to.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "the server is gone");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))["result"].clone()
+    }
+}
+
+fn sessions(env: &TestEnv) -> usize {
+    env.run(["session", "ls", "--json"]).assert_exit(0).json().as_array().unwrap().len()
+}
+
+#[test]
+fn a_connection_has_a_session_that_ends_with_it() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        env.file("kept", "host\n");
+        let before = env.tree_hash("");
+        let mut client = Client::connect(env);
+        let done = client.call("shell", json!({ "command": "echo new > kept; echo $$; exit 3" }));
+        assert_eq!(done["structuredContent"]["exit_code"], 3, "{done}");
+        assert_eq!(done["isError"], false, "a command that fails is no error of the tool");
+        let read = client.call("read_file", json!({ "path": "kept" }));
+        assert_eq!(read["content"][0]["text"], "new\n");
+        let out = client.call("read_file", json!({ "path": "../etc/passwd" }));
+        assert_eq!(out["isError"], true, "{out}");
+        let unknown = client.call("read_file", json!({ "path": "kept", "as_root": true }));
+        assert_eq!(unknown["isError"], true, "{unknown}");
+        assert_eq!((env.tree_hash(""), sessions(env)), (before, 1));
+        client.to = None;
+        assert!(client.server.wait().unwrap().success());
+        assert!(wait_until(Duration::from_secs(10), || sessions(env) == 0));
+        assert_eq!(env.run(["diff", "--name-only"]).stdout_text(), "kept\n");
+    });
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_nothing() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut client = Client::connect(&env);
+    client.call("shell", json!({ "command": "echo x > made; sleep 600", "background": true }));
+    client.server.kill().unwrap();
+    client.server.wait().unwrap();
+    assert!(wait_until(Duration::from_secs(20), || sessions(&env) == 0));
+    assert_eq!(env.run(["diff", "--name-only"]).stdout_text(), "made\n", "what it did is kept");
+    env.run(["audit", "verify"]).assert_exit(0);
+}
+
+#[test]
+fn a_refused_sandbox_is_no_server() {
+    let env = TestEnv::with_binary(BINARY);
+    env.run(["mcp", "--sandbox", "local"])
+        .assert_exit(1)
+        .assert_stderr_has("cannot be held on local");
+}
+
+/// All tools, cancellation, progress, large output, path escapes, two connections: with the official client.
+#[test]
+#[cfg_attr(not(feature = "test-mcp"), ignore = "needs the Python SDK for MCP: cargo xtask test")]
+fn the_official_client_is_served() {
+    let python = std::env::var("TEST_MCP_PYTHON").expect("cargo xtask test makes one");
+    let env = TestEnv::with_binary(BINARY);
+    let mut command = env.program(python);
+    command.arg(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/client.py")).args(
+        [BINARY, env.workspace().to_str().unwrap(), "--sandbox", "native", "--relax", "limits"],
+    );
+    let done = env.finish(command);
+    assert!(
+        done.stdout_text().ends_with("all is well\n"),
+        "{}{}",
+        done.stdout_text(),
+        done.stderr_text()
+    );
+    assert!(wait_until(Duration::from_secs(20), || sessions(&env) == 0));
+}

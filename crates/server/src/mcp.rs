@@ -1,0 +1,68 @@
+//! The MCP server: an agent's tools, carried out in a session of a sandbox.
+//!
+//! [`serve_stdio`] is one connection with one session, which ends with it: by a tether, so that a server that is
+//! killed leaves nothing. Everything happens inside the sandbox, the reading and writing of files too; so a path
+//! can lead nowhere that a command could not go, and the check that it stays in the workspace is for clarity, not
+//! for safety. Text that a program wrote is shown inert and bounded.
+//!
+//! Deliberately absent: a tool that brings changes to the host. That is for a person, or for the command line.
+
+mod answer;
+mod files;
+mod held;
+mod params;
+mod run;
+mod server;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use rmcp::ServiceExt as _;
+
+use held::Held;
+use server::Server;
+
+/// How sessions are started for connections.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// This very program.
+    pub program: PathBuf,
+    /// Options for `session start`.
+    pub options: Vec<OsString>,
+    /// Where runs are kept.
+    pub state: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum McpError {
+    #[error("cannot start")]
+    Io(#[from] std::io::Error),
+    /// It has said why on standard error.
+    #[error("no session could be started")]
+    NoSession,
+    #[error("the client did not introduce itself: {0}")]
+    Initialize(String),
+    #[error("the connection broke: {0}")]
+    Broken(String),
+    #[error(transparent)]
+    State(#[from] cofferdam_sandbox::state::StateError),
+}
+
+/// Serves one client on standard input and output, until it goes away.
+pub fn serve_stdio(setting: &Setting) -> Result<(), McpError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let held = Held::start(setting)?;
+    let served = runtime.block_on(async {
+        let server = Server::new(held.clone());
+        let running = server
+            .serve(rmcp::transport::stdio())
+            .await
+            .map_err(|error| McpError::Initialize(error.to_string()))?;
+        running.waiting().await.map_err(|error| McpError::Broken(error.to_string()))?;
+        Ok(())
+    });
+    held.end();
+    // A read from standard input that nobody will answer must not keep us.
+    runtime.shutdown_background();
+    served
+}
