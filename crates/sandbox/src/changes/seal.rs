@@ -114,19 +114,35 @@ impl From<SetError> for SealError {
 /// Seals, or finishes what an earlier sealing left undone.
 pub fn seal(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let dir = request.dir;
+    // The kernel's scratch space says nothing about changes. Its directories are the most of what has to be
+    // removed after a short run, and a disk takes its time for each.
+    let scratch = || remove_tree(&dir.join(WORK));
+    let sealed = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("scratch".to_owned());
+        let removal = thread.spawn_scoped(scope, scratch);
+        let sealed = set(request);
+        // One that did not come to its end is made up for by the clearing.
+        removal.map(|removal| removal.join().is_ok()).ok();
+        sealed
+    })?;
+    clear(dir, request.halt)?;
+    Ok(sealed)
+}
+
+/// The set, captured now or found as an earlier sealing left it.
+fn set(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
+    let dir = request.dir;
     let path = dir.join(MANIFEST);
-    let sealed = match File::open(&path) {
-        Ok(file) => what_was_sealed(&file)?,
+    match File::open(&path) {
+        Ok(file) => what_was_sealed(&file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             capture(request, dir, Deposit::of(dir)).inspect_err(|_| {
                 // On a full disk, what is half written takes the room of what says so.
                 fs::remove_file(dir.join(UNFINISHED)).ok();
-            })?
+            })
         }
-        Err(error) => return Err(SealError::io("open", &path)(error)),
-    };
-    clear(dir, request.halt)?;
-    Ok(sealed)
+        Err(error) => Err(SealError::io("open", &path)(error)),
+    }
 }
 
 /// Seals what the run in `dir` has changed so far, as a set in another directory. Everything that the program may
