@@ -114,16 +114,16 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         return Ok(Exit::Fine);
     }
     let context = Context::from_environment()?;
-    if let Command::Mcp(_) = &cli.command {
+    if let Command::Mcp(args) = &cli.command {
         // Writes to standard output from threads of its own: nobody else may hold it.
-        return mcp::run(&context);
+        return mcp::run(args, &context);
     }
     let out = &mut io::stdout().lock();
     match &cli.command {
         Command::Run(args) => run_command::run(args, &context, out),
         Command::Shell(args) => shell::run(args, &context),
         Command::Session(args) => session::run(args, &context, out),
-        Command::Mcp(_) => mcp::run(&context),
+        Command::Mcp(args) => mcp::run(args, &context),
         Command::Runs(args) => runs::run(args, &context, out),
         Command::Show(args) => show::run(args, &context, out),
         Command::Logs(args) => logs::run(args, &context, out),

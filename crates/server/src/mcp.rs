@@ -1,7 +1,7 @@
 //! The MCP server: an agent's tools, carried out in a session of a sandbox.
 //!
 //! [`serve_stdio`] is one connection with one session, which ends with it: by a tether, so that a server that is
-//! killed leaves nothing. Everything happens inside the sandbox, the reading and writing of files too; so a path
+//! killed leaves nothing. [`serve_http`] is one session for all who have its token. Everything happens inside the sandbox, the reading and writing of files too; so a path
 //! can lead nowhere that a command could not go, and the check that it stays in the workspace is for clarity, not
 //! for safety. Text that a program wrote is shown inert and bounded.
 //!
@@ -10,6 +10,7 @@
 mod answer;
 mod files;
 mod held;
+mod http;
 mod params;
 mod run;
 mod server;
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 use rmcp::ServiceExt as _;
 
 use held::Held;
+pub use http::{Listening, serve_http};
 use server::Server;
 
 /// How sessions are started for connections.
@@ -40,6 +42,8 @@ pub enum McpError {
     /// It has said why on standard error.
     #[error("no session could be started")]
     NoSession,
+    #[error("{address} is not on the loopback: whoever can reach it could run commands")]
+    NotLoopback { address: std::net::SocketAddr },
     #[error("the client did not introduce itself: {0}")]
     Initialize(String),
     #[error("the connection broke: {0}")]

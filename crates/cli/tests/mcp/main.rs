@@ -92,7 +92,8 @@ fn a_connection_has_a_session_that_ends_with_it() {
 fn a_server_that_is_killed_leaves_nothing() {
     let env = TestEnv::with_binary(BINARY);
     let mut client = Client::connect(&env);
-    client.call("shell", json!({ "command": "echo x > made; sleep 600", "background": true }));
+    client.call("shell", json!({ "command": "echo x > made" }));
+    client.call("shell", json!({ "command": "sleep 600", "background": true }));
     client.server.kill().unwrap();
     client.server.wait().unwrap();
     assert!(wait_until(Duration::from_secs(20), || sessions(&env) == 0));
@@ -126,4 +127,61 @@ fn the_official_client_is_served() {
         done.stderr_text()
     );
     assert!(wait_until(Duration::from_secs(20), || sessions(&env) == 0));
+}
+
+/// One request, and all that comes back until the server is done or silent.
+fn post(address: &str, headers: &str) -> String {
+    let who = json!({ "name": "test", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": who });
+    let body =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+         Accept: application/json, text/event-stream\r\nConnection: close\r\n{headers}\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = Vec::new();
+    let mut piece = [0; 4096];
+    while let Ok(count @ 1..) = std::io::Read::read(&mut stream, &mut piece) {
+        answer.extend_from_slice(&piece[..count]);
+    }
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn over_http_only_who_has_the_token_is_served_and_no_browser() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut command = env.cofferdam();
+    command.args(["mcp", "--http", "127.0.0.1:0", "--sandbox", "native", "--relax", "limits"]);
+    let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap();
+    let (url, token) = (said["url"].as_str().unwrap(), said["token"].as_str().unwrap());
+    let address = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let host = format!("Host: {address}\r\n");
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    let good = post(address, &format!("{host}{bearer}"));
+    assert!(good.starts_with("HTTP/1.1 200") && good.contains("cofferdam"), "{good}");
+    for (headers, status) in [
+        (host.clone(), "401"),
+        (format!("{host}Authorization: Bearer {}\r\n", "0".repeat(token.len())), "401"),
+        (format!("{host}{bearer}Origin: https://evil.example\r\n"), "403"),
+        (format!("{host}{bearer}Origin: http://{address}\r\n"), "403"),
+        (format!("Host: evil.example\r\n{bearer}"), "403"),
+    ] {
+        let answer = post(address, &headers);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{headers}{answer}");
+        assert!(!answer.contains("serverInfo"), "{answer}");
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(wait_until(Duration::from_secs(20), || sessions(&env) == 0));
+    env.run(["mcp", "--http", "0.0.0.0:0", "--sandbox", "native"])
+        .assert_exit(1)
+        .assert_stderr_has("not on the loopback");
 }
