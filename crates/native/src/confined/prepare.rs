@@ -138,7 +138,7 @@ fn born(
         null: null.as_fd(),
         control: theirs.as_fd(),
     };
-    let child = clone_into(namespaces(&identity), group, || first_process(&kit))
+    let child = clone_into(namespaces(&identity), group, control.as_fd(), || first_process(&kit))
         .map_err(ConfineError::Sys)?;
     drop(theirs);
     // It is at work already, and will wait for the rest where it needs it.

@@ -18,12 +18,14 @@ pub(crate) struct Child {
 }
 
 /// Starts `body` in a copy of this process that has the namespaces in `flags`, born into `cgroup` where
-/// there is one. The child ends with what `body` returns; it never comes back here.
+/// there is one. The child ends with what `body` returns; it never comes back here. It has no `kept_back`:
+/// our end of what it is told through, whose end it could not see if it held it open itself.
 ///
 /// The caller must be single-threaded: the child may allocate and must find no lock held.
 pub(crate) fn clone_into(
     flags: i32,
     cgroup: Option<BorrowedFd<'_>>,
+    kept_back: BorrowedFd<'_>,
     body: impl FnOnce() -> i32,
 ) -> Result<Child, SysError> {
     let mut pidfd: RawFd = -1;
@@ -34,6 +36,9 @@ pub(crate) fn clone_into(
     match pid {
         Err(error) => Err(SysError::new("clone", error)),
         Ok(0) => {
+            // SAFETY: it is open in the child's own table of descriptors, and whoever owns it is a copy in the
+            // child that never runs a destructor.
+            unsafe { libc::close(kept_back.as_raw_fd()) };
             // A panic must not unwind into what the parent was doing when it called us.
             let code = catch_unwind(AssertUnwindSafe(body)).unwrap_or(101);
             // SAFETY: ends the child without running destructors or flushing the parent's buffers.

@@ -8,9 +8,10 @@ use cofferdam_core::caps::Guarantee;
 use cofferdam_core::mount::{Access, Mount};
 use cofferdam_core::receipt::Held;
 use cofferdam_core::spec::Mode;
-use cofferdam_native::confined::ConfineError;
+use cofferdam_native::confined::{ConfineError, Preparation, bear};
 use cofferdam_native::process::StartError;
 use cofferdam_native::supervise::{Cause, Status};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use crate::sandbox::{Sandbox, chain, host_path, leaky_descriptor, open_up};
 
@@ -68,6 +69,7 @@ cases! {
     User files_of_strangers_are_refused,
     Both threads_are_refused,
     Both a_killed_supervisor_takes_the_sandbox_along,
+    Both one_whose_maker_is_gone_before_it_is_supplied_ends,
     Both a_caller_that_ignores_its_children_still_learns_how_they_ended,
     Root groups_of_a_dead_supervisor_are_swept,
     Root an_owner_in_roots_group_is_not_in_it_inside,
@@ -579,4 +581,20 @@ fn what_cannot_be_given_is_refused() {
     assert!(refused(|plan| plan.root = cofferdam_core::plan::Root::Bare));
     assert!(refused(|plan| plan.runtime = Some("runsc".into())));
     assert!(!refused(|_| {}));
+}
+
+/// It must see that nobody is left at the far end, although it was born with a copy of that end.
+fn one_whose_maker_is_gone_before_it_is_supplied_ends() {
+    let sandbox = Sandbox::new("true");
+    let profile = cofferdam_core::plan::Profile::of(&sandbox.plan);
+    let (name, state) = (&sandbox.run, sandbox.state());
+    let preparation = Preparation { profile: &profile, name, state: &state };
+    // Let go of without a word, as by a maker that was killed.
+    drop(bear(&preparation).unwrap());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let ended = || waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+    while ended().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "it waits for ever");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
