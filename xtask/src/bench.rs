@@ -15,6 +15,7 @@ mod overhead;
 mod page;
 mod place;
 mod rounds;
+mod session;
 mod start;
 mod throughput;
 
@@ -38,6 +39,7 @@ percentile and the ratio of the median to the base case; for many starts at once
 Benches:
   start   all of the following: starting a command bare, sandboxed, in bubblewrap; from a process
           that lives on, as servers do (start-library); and every way in one run, Docker's too (start-all)
+  session  a command in a session that is there already
   throughput  how many a second, with several callers at once
   docker  a container of ours against `docker run --rm` with the same hardening
   container-work  a test run in a container of ours, and outside
@@ -83,6 +85,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "start", kind: Kind::Rounds(start::cases), most_rounds: usize::MAX },
     Bench { name: "start-library", kind: Kind::Rounds(driver::cases), most_rounds: usize::MAX },
     Bench { name: "start-all", kind: Kind::Rounds(engine::cases), most_rounds: 50 },
+    Bench { name: "session", kind: Kind::Rounds(session::cases), most_rounds: usize::MAX },
     Bench { name: "throughput", kind: Kind::Rounds(throughput::cases), most_rounds: 20 },
     Bench { name: "docker", kind: Kind::Rounds(docker::start), most_rounds: 50 },
     Bench { name: "container-work", kind: Kind::Rounds(docker::work), most_rounds: 5 },
