@@ -39,8 +39,10 @@ def until(word, seconds=30):
     seen = seen.split(word, 1)[1]
 until(b"ready")
 assert not termios.tcgetattr(slave)[3] & (termios.ICANON | termios.ECHO), "ours is raw"
-os.write(fd, b"tty >/dev/null && echo it-is-$((1+1))-a-terminal; stty size\r")
+os.write(fd, b"tty >/dev/null && echo it-is-$((1+1))-a-terminal\r")
 until(b"it-is-2-a-terminal")
+# An engine is told the size when the container runs already.
+os.write(fd, b"while [ \"$(stty size)\" = '0 0' ]; do sleep 0.1; done; stty size\r")
 until(b"40 100")
 set_size(fd, 33, 77)
 os.write(fd, b"sleep 0.5; stty size\r")
