@@ -131,7 +131,7 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<(), StateError> {
 /// Tells ext4 that what is made in a directory has nothing to do with each other, so that each run gets a
 /// part of the disk for itself. Without it, a new file waits until the file system has looked at all the
 /// files of other runs that were removed lately: milliseconds, where runs are many.
-fn keep_apart(dir: &Path) {
+pub(crate) fn keep_apart(dir: &Path) {
     let hinted = File::open(dir).and_then(|dir| {
         let flags = ioctl_getflags(&dir)?;
         Ok(ioctl_setflags(&dir, flags | IFlags::TOPDIR)?)

@@ -13,7 +13,7 @@ use cofferdam_native::{GIT_UPPER, GIT_WORK, PLACEHOLDERS, UPPER, WORK};
 
 use crate::clock;
 use crate::runs::current_owner;
-use crate::state::{StateDir, StateError, make_private_dir, private_file};
+use crate::state::{StateDir, StateError, keep_apart, make_private_dir, private_file};
 use crate::tree::remove_tree;
 
 /// What a run gets of a prepared sandbox's directory.
@@ -42,6 +42,8 @@ impl Pool {
         make_private_dir(&state.pool())?;
         let dir = state.pool().join(clock::new_run_id(clock::now())?.to_string());
         make_private_dir(&dir)?;
+        // One place for each sandbox, as for each run.
+        keep_apart(&dir);
         let owner = serde_json::to_vec(&current_owner())
             .unwrap_or_else(|_| unreachable!("an owner is two numbers and a text"));
         // Locked before it has its name: nobody ever finds it without a lock while we live.
