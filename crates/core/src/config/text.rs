@@ -117,7 +117,7 @@ pub(super) fn blocked(text: &str) -> Result<String, String> {
 
 /// `HOST` or `HOST:PORT`; a name, an IPv4 address, or an IPv6 address in brackets. In lower case.
 pub(super) fn host(text: &str) -> Result<String, String> {
-    let bad = || format!("{text:?} is not a host: write NAME or NAME:PORT, as in crates.io:443");
+    let bad = || format!("{text:?} is not a host: write NAME or NAME:PORT, as in example.org:443");
     let port_at = match text.rfind(']') {
         Some(end) => text[end..].find(':').map(|at| end + at),
         None => text.find(':'),

@@ -160,7 +160,7 @@ fn values_have_their_form() {
         "image: null",
         "seccomp: ./p.json",
         "runtime: runsc",
-        "allow_hosts: ['crates.io', 'x:443', '[::1]:80', 127.0.0.1]",
+        "allow_hosts: ['example.org', 'x:443', '[::1]:80', 127.0.0.1]",
         "blocked: ['secrets/', '*.pem', '**/*.key', './a//b']",
         "relax: [limits]",
     ] {
