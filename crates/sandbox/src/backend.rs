@@ -110,7 +110,7 @@ impl OnItsWay {
     /// Begins to carry a plan out. Nothing of the command runs before [`Begun::run`].
     pub(crate) fn begin(self, plan: &Plan, stage: &Stage<'_>) -> Begun {
         match self {
-            Self::Native(under_way) => Begun::Native(under_way.begin(plan, stage)),
+            Self::Native(under_way) => Begun::Native(under_way.begin(stage)),
             Self::Nothing if plan.backend == Backend::Local => Begun::Local,
             Self::Nothing => Begun::Container,
         }

@@ -38,5 +38,6 @@ pub mod session;
 pub mod state;
 pub mod terminal;
 
+mod cause;
 mod clock;
 mod tree;

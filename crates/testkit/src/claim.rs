@@ -30,6 +30,15 @@ pub fn run(env: &TestEnv, flags: &[&str], script: &str) -> Finished {
     env.run(words(env).iter().chain(flags).chain(&["--", "sh", "-c", script]))
 }
 
+/// Runs a script in a sandbox whose workspace is staged. It must go well, and the host must not notice.
+#[track_caller]
+pub fn stage(env: &TestEnv, script: &str) {
+    let before = env.tree_hash(env.workspace());
+    run(env, &[], &format!("set -e; umask 022; {script}")).assert_exit(0);
+    let after = env.tree_hash(env.workspace());
+    assert_eq!(after, before, "the host changed before anything was applied");
+}
+
 /// Starts a shell script in a sandbox and returns at once.
 pub fn spawn(env: &TestEnv, flags: &[&str], script: &str) -> Child {
     let mut command = env.cofferdam();

@@ -103,6 +103,10 @@ fn a_workspace_that_the_kernel_makes_no_overlay_of_is_copied() {
     assert_eq!(tree(&env), new, "not what the program left");
     env.run(["undo"]).assert_exit(0);
     assert_eq!(tree(&env), old, "not what was there");
+    assert_no_trial_left(&env);
+}
+
+fn assert_no_trial_left(env: &TestEnv) {
     for dir in [env.state_dir(), env.state_dir().parent().unwrap().to_owned()] {
         let names = fs::read_dir(dir).unwrap();
         let names: Vec<_> = names.map(|n| n.unwrap().file_name().into_string().unwrap()).collect();
@@ -121,11 +125,7 @@ fn a_trial_that_goes_well_leaves_nothing() {
     let plan = env.run(["run", "--dry-run", "--relax", "limits", "--", "true"]).json();
     assert!(plan["workspace"]["staging"].is_null(), "{plan}");
     stage(&env, CHANGE);
-    for dir in [env.state_dir(), env.state_dir().parent().unwrap().to_owned()] {
-        let names = fs::read_dir(dir).unwrap();
-        let names: Vec<_> = names.map(|n| n.unwrap().file_name().into_string().unwrap()).collect();
-        assert!(!names.iter().any(|name| name.contains("trial")), "{names:?}");
-    }
+    assert_no_trial_left(&env);
 }
 
 #[test]

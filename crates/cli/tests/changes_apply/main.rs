@@ -23,6 +23,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use cofferdam_testkit::claim::stage;
 use cofferdam_testkit::{Finished, TestEnv, TreeHash, claim};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
@@ -34,14 +35,6 @@ fn both(claim: impl Fn(&TestEnv)) {
 
 fn env() -> TestEnv {
     TestEnv::with_binary(BINARY)
-}
-
-/// Runs a script in a sandbox; the host must not notice.
-#[track_caller]
-fn stage(env: &TestEnv, script: &str) {
-    let before = tree(env);
-    claim::run(env, &[], &format!("set -e; umask 022; {script}")).assert_exit(0);
-    assert_eq!(tree(env), before, "the host changed before anything was applied");
 }
 
 fn tree(env: &TestEnv) -> TreeHash {

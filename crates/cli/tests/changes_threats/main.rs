@@ -16,6 +16,7 @@ mod size;
 use std::fs;
 use std::path::PathBuf;
 
+use cofferdam_testkit::claim::stage;
 use cofferdam_testkit::{Finished, TestEnv, TreeHash, claim};
 use serde_json::Value;
 
@@ -28,14 +29,6 @@ fn env() -> TestEnv {
 /// Tries a claim as whoever runs the tests, and as an ordinary user.
 fn both(claim: impl Fn(&TestEnv)) {
     claim::as_root_and_as_user(BINARY, claim);
-}
-
-/// A staged run that must succeed and that the host must not notice.
-#[track_caller]
-fn stage(env: &TestEnv, script: &str) {
-    let before = tree(env);
-    claim::run(env, &[], &format!("set -e; umask 022; {script}")).assert_exit(0);
-    assert_eq!(tree(env), before, "the host changed before anything was applied");
 }
 
 fn tree(env: &TestEnv) -> TreeHash {

@@ -106,3 +106,18 @@ fn a_rollback_restores_the_tree_exactly() {
         );
     });
 }
+
+/// What the host's file held when the session touched it is kept, so that both sides can be merged.
+#[test]
+fn a_file_that_both_sides_edit_is_merged() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        env.file("both_sides", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n");
+        let session = Session::start(env, &[]);
+        session.exec(&[], "sed -i s/one/inside/ both_sides; sleep 0.5").assert_exit(0);
+        env.file("both_sides", "one\ntwo\nthree\nfour\nfive\nsix\noutside\n");
+        session.sub("stop", &[]).assert_exit(0);
+        env.run(["apply", "--merge"]).assert_exit(0);
+        let merged = std::fs::read_to_string(env.workspace().join("both_sides")).unwrap();
+        assert_eq!(merged, "inside\ntwo\nthree\nfour\nfive\nsix\noutside\n");
+    });
+}

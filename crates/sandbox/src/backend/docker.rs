@@ -40,6 +40,7 @@ use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
 use cofferdam_core::spec::Seccomp;
 use cofferdam_native::outside::{self, User};
 use cofferdam_native::process::is_null_device;
+use cofferdam_native::supervise::Notice;
 use cofferdam_native::{SysError, UPPER};
 use rustix::fs::fstat;
 use serde_json::{Value, json};
@@ -226,6 +227,8 @@ fn carry_out(
         effective,
         receipt: effective::receipt(plan, first, &found, &process, &ready.hidden),
     });
+    // A container is never over at once.
+    observer.notice(&Notice::Lasting);
     let running =
         Running { engine, id: &id, attached, end, started, terminal: plan.terminal, killed };
     let streams = if request.open_stdin {

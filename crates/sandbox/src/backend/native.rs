@@ -10,7 +10,7 @@ use cofferdam_native::confined::{
     self, ConfineError, Confinement, Handed, Preparation, Running, Unsupplied, start,
 };
 use cofferdam_native::process::{StartError, StdinKind, is_null_device};
-use cofferdam_native::supervise::{Cause, Ended, supervise};
+use cofferdam_native::supervise::{Cause, Ended, Notice, supervise};
 use cofferdam_native::terminal::Size;
 use rustix::fs::{fstat, fstatfs};
 
@@ -21,7 +21,7 @@ use crate::launcher::{Lease, Lost};
 /// A sandbox that we make ourselves is on its way; a launcher is asked when the command is to start.
 #[derive(Debug)]
 pub(crate) enum OnItsWay {
-    Ours(Result<Unsupplied, StartError>),
+    Ours { profile: Box<Profile>, process: Result<Unsupplied, StartError> },
     Launchers,
 }
 
@@ -34,25 +34,27 @@ pub(crate) enum Begun {
 pub(super) fn set_out(plan: &Plan, stage: &Stage<'_>) -> OnItsWay {
     match stage.starter {
         Starter::Here => {
-            let profile = Profile::of(plan);
-            let asked = Preparation { profile: &profile, name: stage.run, state: stage.dir };
-            OnItsWay::Ours(confined::bear(&asked))
+            let profile = Box::new(Profile::of(plan));
+            let process = confined::bear(&preparation(&profile, stage));
+            OnItsWay::Ours { profile, process }
         }
         Starter::Launcher(_) => OnItsWay::Launchers,
     }
 }
 
+fn preparation<'a>(profile: &'a Profile, stage: &Stage<'a>) -> Preparation<'a> {
+    Preparation { profile, name: stage.run, state: stage.dir }
+}
+
 impl OnItsWay {
-    pub(super) fn begin(self, plan: &Plan, stage: &Stage<'_>) -> Begun {
-        let Self::Ours(unsupplied) = self else { return Begun::Launchers };
-        let profile = Profile::of(plan);
-        let asked = Preparation { profile: &profile, name: stage.run, state: stage.dir };
-        Begun::Ours(unsupplied.and_then(|unsupplied| unsupplied.supply(&asked)))
+    pub(super) fn begin(self, stage: &Stage<'_>) -> Begun {
+        let Self::Ours { profile, process } = self else { return Begun::Launchers };
+        Begun::Ours(process.and_then(|process| process.supply(&preparation(&profile, stage))))
     }
 
     pub(super) fn give_up(self) {
-        if let Self::Ours(Ok(unsupplied)) = self {
-            unsupplied.give_up();
+        if let Self::Ours { process: Ok(process), .. } = self {
+            process.give_up();
         }
     }
 }
@@ -132,6 +134,7 @@ pub(super) fn hold(
         room.effective.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into()));
     let (effective, receipt) = (effective.collect(), room.receipt.clone());
     observer.standing(Standing { effective, receipt, ..Standing::default() });
+    observer.notice(&Notice::Lasting);
     let outcome = occupant.occupy(&room, plan, stage);
     Finish { outcome, usage: None, cleanup: cleanup(handed.finish()) }
 }

@@ -116,14 +116,11 @@ pub fn seal(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let dir = request.dir;
     // The kernel's scratch space says nothing about changes. Its directories are the most of what has to be
     // removed after a short run, and a disk takes its time for each.
-    let scratch = || remove_tree(&dir.join(WORK));
     let sealed = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("scratch".to_owned());
-        let removal = thread.spawn_scoped(scope, scratch);
-        let sealed = set(request);
-        // One that did not come to its end is made up for by the clearing.
-        removal.map(|removal| removal.join().is_ok()).ok();
-        sealed
+        // Where it cannot be started, or does not come to its end, the clearing makes up for it.
+        thread.spawn_scoped(scope, || remove_tree(&dir.join(WORK))).ok();
+        set(request)
     })?;
     clear(dir, request.halt)?;
     Ok(sealed)

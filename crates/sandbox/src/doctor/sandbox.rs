@@ -19,6 +19,7 @@ use cofferdam_native::staging::staging;
 use super::Place;
 use super::check::{Check, Question};
 use super::state::existing;
+use crate::cause::in_words;
 use crate::host::look_up;
 use crate::tree::remove_tree;
 
@@ -30,9 +31,9 @@ const GIVEN_UP: [Guarantee; 4] =
 
 #[derive(Debug, thiserror::Error)]
 enum Trouble {
-    #[error("cannot make a place for it: {0}")]
+    #[error("cannot make a place for it")]
     Place(#[from] io::Error),
-    #[error("{0}")]
+    #[error(transparent)]
     Start(#[from] StartError),
     #[error("some of it would not go: {}", .0.join(", "))]
     Left(Vec<String>),
@@ -127,18 +128,4 @@ fn judge(tried: Result<Vec<Guarantee>, Trouble>) -> Check {
             SANDBOX.fail(in_words(&error), remedy)
         }
     }
-}
-
-fn in_words(error: &Trouble) -> String {
-    let mut words = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !words.ends_with(&text) {
-            words.push_str(": ");
-            words.push_str(&text);
-        }
-        cause = error.source();
-    }
-    words
 }

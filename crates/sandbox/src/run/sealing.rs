@@ -1,6 +1,5 @@
 //! Seals what a run changed, and says so in its record.
 
-use std::error::Error;
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
@@ -12,6 +11,7 @@ use cofferdam_core::plan::Plan;
 use cofferdam_core::record::{ChangeSummary, Record, Unsealed};
 use cofferdam_native::{COPY, GIT_COPY, GIT_UPPER, GIT_WORK, UPPER};
 
+use crate::cause::in_words;
 use crate::changes::REPOSITORY;
 use crate::changes::halt::Halt;
 use crate::changes::resume::goes_on;
@@ -148,15 +148,4 @@ fn failed(error: &SealError) -> Sealing {
     let reason = in_words(error);
     let again = if error.is_final() { Again::No } else { Again::Yes };
     Sealing::Failed { event: EventKind::SealFailed { reason: reason.clone() }, reason, again }
-}
-
-fn in_words(error: &SealError) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words.push_str(": ");
-        words.push_str(&error.to_string());
-        cause = error.source();
-    }
-    words
 }

@@ -128,10 +128,6 @@ impl Watch for Watcher<'_> {
 
 impl Observer for Watcher<'_> {
     fn standing(&mut self, standing: Standing) {
-        // A container lasts longer than that by itself.
-        if standing.container_id.is_some() {
-            self.keep_bases();
-        }
         let event = EventKind::Started {
             state: Status {
                 container_id: standing.container_id.clone(),

@@ -75,9 +75,7 @@ impl Scribe {
 
     /// What a run that begins now is marked with.
     pub(crate) fn mark(&self, started_at: Stamp, backend: Option<Backend>) -> Mark {
-        let mut actor = Value::String(self.actor.clone());
-        self.redactor.json(&mut actor);
-        let actor = actor.as_str().unwrap_or_default().to_owned();
+        let actor = self.redactor.text(&self.actor);
         Mark { owner: current_owner(), actor, started_at, backend }
     }
 
