@@ -27,13 +27,16 @@ use crate::repository;
 use crate::seccomp;
 use crate::supply::{send_bounds, send_ground};
 use crate::sys::aside::aside;
-use crate::sys::clone::{Child, clone_into, start_elsewhere, threads};
+use crate::sys::clone::{Child, clone_into, start_elsewhere, threads_settled};
 use crate::sys::init::loopback_up;
 use crate::sys::{SysError, keep_dead_children};
 use crate::workspace::{self, REPOSITORY_LAYERS, WORKSPACE_LAYERS};
 
 /// How long the kernel may take to end what was killed.
 const DYING: Duration = Duration::from_secs(5);
+
+/// How long threads that have done their work may take to be gone.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// What to prepare, and where its traces go.
 #[derive(Debug)]
@@ -393,7 +396,7 @@ fn namespaces(identity: &Identity) -> i32 {
 }
 
 fn check_single_thread() -> Result<(), ConfineError> {
-    match threads() {
+    match threads_settled(1, ENDING) {
         Ok(1) => Ok(()),
         Ok(count) => Err(ConfineError::Threads { count }),
         Err(e) => Err(ConfineError::Sys(SysError::on("readdir", "/proc/self/task", e))),

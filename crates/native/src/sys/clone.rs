@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
@@ -126,6 +127,19 @@ pub(crate) fn threads() -> io::Result<u64> {
     links.checked_sub(2).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
+/// [`threads`], once there are no more than `wanted` or `patience` is over: a thread that was waited for has only
+/// done its work, and is counted until it is gone, which takes a while where the processors are busy.
+pub(crate) fn threads_settled(wanted: u64, patience: Duration) -> io::Result<u64> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let count = threads()?;
+        if count <= wanted || Instant::now() >= deadline {
+            return Ok(count);
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
@@ -139,7 +153,20 @@ mod tests {
         let (let_go, held) = channel::<()>();
         let other = std::thread::spawn(move || held.recv());
         assert_eq!(threads().unwrap(), before + 1);
+        assert_eq!(threads_settled(before, Duration::from_millis(20)).unwrap(), before + 1);
         drop(let_go);
         assert!(other.join().unwrap().is_err());
+    }
+
+    /// A scope is over when its threads have done their work, and then they are still there.
+    #[test]
+    fn a_thread_that_has_done_its_work_is_waited_for() {
+        let before = threads().unwrap();
+        for _ in 0..500 {
+            std::thread::scope(|scope| {
+                scope.spawn(|| ());
+            });
+            assert_eq!(threads_settled(before, Duration::from_secs(10)).unwrap(), before);
+        }
     }
 }
