@@ -41,3 +41,4 @@ pub mod terminal;
 mod cause;
 mod clock;
 mod tree;
+mod waste;

@@ -30,6 +30,7 @@ use crate::run::sealing::{Again, Sealing, base, seal_run};
 use crate::runs::{Scribe, Store, is_running, last_words};
 use crate::session::SOCKET;
 use crate::state::{StateDir, StateError};
+use crate::waste::Waste;
 
 /// How long a sandbox may outlive its supervisor, which the kernel kills it for.
 const DYING: Duration = Duration::from_secs(2);
@@ -60,7 +61,7 @@ pub enum Whose {
 
 /// Ends what dead owners left behind and closes their records.
 pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
-    let store = Store::new(state);
+    let (store, waste) = (Store::new(state), Waste::of(state));
     let mut done = launchers(state, actor)?;
     done.extend(operations(state, actor)?);
     for run in store.active()? {
@@ -89,8 +90,8 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
         let was_closed = record.cleanup.is_some();
         let mut unsealed = None;
         if left.is_empty() {
-            match seal_run(&store.dir(run), base(&mark, state.root())?, &mut record, &Halt::never())
-            {
+            let base = base(&mark, state.root())?;
+            match seal_run(&store.dir(run), base, &mut record, &Halt::never(), &waste) {
                 Sealing::Nothing => {}
                 Sealing::Done(event) => events.push(event),
                 // It was said before, when the run was closed.
@@ -141,6 +142,11 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
         done.push(Reconciled { whose: Whose::Run(run), removed, left });
     }
     Ok(done)
+}
+
+/// Removes the empty directories that runs have left to whoever has the time, and says what would not go.
+pub fn clear_waste(state: &StateDir) -> Vec<String> {
+    Waste::of(state).clear()
 }
 
 fn orphan(name: &str) -> EventKind {

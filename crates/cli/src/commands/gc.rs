@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use cofferdam_core::quantity::Span;
 use cofferdam_sandbox::prune::prune;
-use cofferdam_sandbox::reconcile::{Whose, reconcile, sweep_engines};
+use cofferdam_sandbox::reconcile::{Whose, clear_waste, reconcile, sweep_engines};
 use cofferdam_sandbox::state::StateDir;
 use serde_json::json as object;
 
@@ -37,14 +37,15 @@ pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Resu
     let state = StateDir::open(&context.state_dir)?;
     let mut done = reconcile(&state, &context.actor)?;
     done.extend(sweep_engines(&state, &context.actor, &context.engines())?);
+    let left = clear_waste(&state);
     let removed = match args.older_than {
         Some(age) => prune(&state, &context.actor, age)?,
         None => Vec::new(),
     };
-    let clean = done.iter().all(|run| run.left.is_empty());
+    let clean = left.is_empty() && done.iter().all(|run| run.left.is_empty());
     if args.json {
-        json::print(out, &object!({ "cleaned": done, "removed": removed }))?;
-    } else if done.is_empty() && removed.is_empty() {
+        json::print(out, &object!({ "cleaned": done, "removed": removed, "left": left }))?;
+    } else if done.is_empty() && removed.is_empty() && clean {
         writeln!(out, "nothing to clean up")?;
     } else {
         for run in &removed {
@@ -62,6 +63,9 @@ pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Resu
             for left in &run.left {
                 writeln!(out, "{whose}: STILL THERE: {left}")?;
             }
+        }
+        for left in &left {
+            writeln!(out, "STILL THERE: {left}")?;
         }
     }
     Ok(if clean { Exit::Fine } else { Exit::Failed })

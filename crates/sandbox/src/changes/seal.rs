@@ -33,6 +33,7 @@ use super::{Objects, SetError};
 use crate::clock;
 use crate::state::private_file;
 use crate::tree::{remove_tree, remove_tree_unless};
+use crate::waste::Waste;
 
 /// The manifest until it is whole.
 const UNFINISHED: &str = "manifest.tmp";
@@ -112,18 +113,22 @@ impl From<SetError> for SealError {
 }
 
 /// Seals, or finishes what an earlier sealing left undone.
-pub fn seal(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
+pub(crate) fn seal(request: &SealRequest<'_>, waste: &Waste) -> Result<Sealed, SealError> {
     let dir = request.dir;
     // The kernel's scratch space says nothing about changes. Its directories are the most of what has to be
-    // removed after a short run, and a disk takes its time for each.
-    let sealed = std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("scratch".to_owned());
-        // Where it cannot be started, or does not come to its end, the clearing makes up for it.
-        thread.spawn_scoped(scope, || remove_tree(&dir.join(WORK))).ok();
-        set(request)
-    })?;
+    // removed after a short run.
+    throw_away(&dir.join(WORK), request, waste)?;
+    let sealed = set(request)?;
     clear(dir, request.halt)?;
     Ok(sealed)
+}
+
+fn throw_away(work: &Path, request: &SealRequest<'_>, waste: &Waste) -> Result<(), SealError> {
+    let tree = match request.tree {
+        Tree::Workspace => "workspace",
+        Tree::GitCommon => "repository",
+    };
+    waste.take(work, &format!("{}-{tree}", request.run)).map_err(SealError::io("remove", work))
 }
 
 /// The set, captured now or found as an earlier sealing left it.
@@ -289,7 +294,7 @@ fn clear(dir: &Path, halt: &Halt<'_>) -> Result<(), SealError> {
             _ => {}
         }
     }
-    for name in [INHERITED, WORK, UPPER, COPY] {
+    for name in [INHERITED, UPPER, COPY] {
         let path = dir.join(name);
         remove_tree_unless(&path, halt).map_err(SealError::io("remove", &path))?;
     }

@@ -9,7 +9,7 @@ use cofferdam_core::event::EventKind;
 use cofferdam_core::id::RunId;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::record::{ChangeSummary, Record, Unsealed};
-use cofferdam_native::{COPY, GIT_COPY, GIT_UPPER, GIT_WORK, UPPER};
+use cofferdam_native::{COPY, GIT_COPY, GIT_UPPER, GIT_WORK, UPPER, WORK};
 
 use crate::cause::in_words;
 use crate::changes::REPOSITORY;
@@ -17,7 +17,7 @@ use crate::changes::halt::Halt;
 use crate::changes::resume::goes_on;
 use crate::changes::seal::{self, SealError, SealRequest, Sealed, seal};
 use crate::state::StateError;
-use crate::tree::remove_tree;
+use crate::waste::Waste;
 
 /// What came of it.
 #[derive(Debug)]
@@ -49,8 +49,14 @@ pub(crate) fn base(mark: &File, path: &Path) -> Result<Moment, StateError> {
 }
 
 /// Seals what the run in `dir` changed. Its sandbox must be gone.
-pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record, halt: &Halt<'_>) -> Sealing {
-    let sealing = try_to_seal(dir, base, record, halt);
+pub(crate) fn seal_run(
+    dir: &Path,
+    base: Moment,
+    record: &mut Record,
+    halt: &Halt<'_>,
+    waste: &Waste,
+) -> Sealing {
+    let sealing = try_to_seal(dir, base, record, halt, waste);
     if let Sealing::Failed { reason, again, .. } = &sealing {
         let (reason, is_tried_again) = (reason.clone(), *again == Again::Yes);
         let signal = halt.check().err().map(|halted| halted.signal);
@@ -59,12 +65,18 @@ pub(crate) fn seal_run(dir: &Path, base: Moment, record: &mut Record, halt: &Hal
     sealing
 }
 
-fn try_to_seal(dir: &Path, base: Moment, record: &mut Record, halt: &Halt<'_>) -> Sealing {
+fn try_to_seal(
+    dir: &Path,
+    base: Moment,
+    record: &mut Record,
+    halt: &Halt<'_>,
+    waste: &Waste,
+) -> Sealing {
     let Some(plan) = &record.plan else { return Sealing::Nothing };
     if !plan.stages() {
         return Sealing::Nothing;
     }
-    let repository = match seal_repository(dir, base, record.run, plan, halt) {
+    let repository = match seal_repository(dir, base, record.run, plan, halt, waste) {
         Ok(repository) => repository,
         Err(error) => return failed(&error),
     };
@@ -85,7 +97,7 @@ fn try_to_seal(dir: &Path, base: Moment, record: &mut Record, halt: &Halt<'_>) -
         from: plan.from.as_ref(),
         halt,
     };
-    match seal(&request) {
+    match seal(&request, waste) {
         Ok(Sealed { hash, summary, left_out, first }) => {
             let Summary { created, modified, deleted, retyped } = summary;
             let manifest = hash.to_string();
@@ -115,6 +127,7 @@ fn seal_repository(
     run: RunId,
     plan: &Plan,
     halt: &Halt<'_>,
+    waste: &Waste,
 ) -> Result<Option<String>, SealError> {
     let Some(repository) = &plan.repository else { return Ok(None) };
     let git = dir.join(REPOSITORY);
@@ -122,7 +135,8 @@ fn seal_repository(
         let path = path.to_owned();
         move |source| SealError::Io { action, path, source }
     };
-    for (found, name) in [(dir.join(GIT_UPPER), UPPER), (dir.join(GIT_COPY), COPY)] {
+    let layers = [(GIT_UPPER, UPPER), (GIT_WORK, WORK), (GIT_COPY, COPY)];
+    for (found, name) in layers.map(|(found, name)| (dir.join(found), name)) {
         if found.exists() {
             DirBuilder::new()
                 .recursive(true)
@@ -132,15 +146,14 @@ fn seal_repository(
             fs::rename(&found, git.join(name)).map_err(io("rename", &found))?;
         }
     }
-    let work = dir.join(GIT_WORK);
-    remove_tree(&work).map_err(io("remove", &work))?;
     seal::drop_unfinished(&git)?;
     if !seal::is_due(&git) && !seal::is_sealed(&git) {
         return Ok(None);
     }
     let (workspace, tree) = (&repository.source, Tree::GitCommon);
     let from = plan.from.as_ref().filter(|_| goes_on(&git));
-    let sealed = seal(&SealRequest { run, dir: &git, workspace, tree, base, from, halt })?;
+    let request = SealRequest { run, dir: &git, workspace, tree, base, from, halt };
+    let sealed = seal(&request, waste)?;
     Ok(Some(sealed.hash.to_string()))
 }
 

@@ -19,6 +19,7 @@ use crate::changes::bases::BaseKeeper;
 use crate::changes::halt::Halt;
 use crate::runs::{OutputKeeper, Scribe};
 use crate::state::StateError;
+use crate::waste::Waste;
 
 /// What was seen by the end.
 #[derive(Debug, Default)]
@@ -43,6 +44,7 @@ pub(super) struct Watcher<'a> {
     dir: &'a Path,
     record: &'a mut Record,
     halt: &'a Halt<'a>,
+    waste: &'a Waste,
     bases: Option<BaseKeeper>,
     /// The first event that could not be written; reported when the run is over, for a run is not
     /// killed because its log is full.
@@ -57,12 +59,14 @@ impl<'a> Watcher<'a> {
         base: Moment,
         record: &'a mut Record,
         halt: &'a Halt<'a>,
+        waste: &'a Waste,
     ) -> Self {
         let keeper =
             |name| OutputKeeper::new(dir.join(name), plan.limits.output, scribe.redactor());
         let (stdout, stderr) = (keeper("stdout"), keeper("stderr"));
         let (seen, bases) = (Seen::default(), None);
-        Self { scribe, plan, stdout, stderr, seen, base, dir, record, halt, bases, trouble: None }
+        let trouble = None;
+        Self { scribe, plan, stdout, stderr, seen, base, dir, record, halt, waste, bases, trouble }
     }
 
     fn keep_bases(&mut self) {
@@ -145,12 +149,14 @@ impl Observer for Watcher<'_> {
         self.seen.container_id = standing.container_id;
         self.seen.effective = standing.effective;
         self.seen.receipt = standing.receipt;
+        // The command is at work: nobody waits for us.
+        self.waste.reduce();
     }
 
     fn quiet(&mut self) {
         if let Some(bases) = &self.bases {
             bases.stop();
         }
-        self.seen.sealing = Some(seal_run(self.dir, self.base, self.record, self.halt));
+        self.seen.sealing = Some(seal_run(self.dir, self.base, self.record, self.halt, self.waste));
     }
 }

@@ -11,11 +11,12 @@ use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, setxattr};
 use super::*;
 use crate::changes::copy::{self, Copying};
 use crate::host::look_up;
+use crate::state::StateDir;
 use crate::tree::Names;
 
 /// A workspace and the directory of a run, on a file system that keeps attributes.
 struct Place {
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
     workspace: PathBuf,
     run: PathBuf,
 }
@@ -27,7 +28,7 @@ impl Place {
         for path in [&workspace, &run] {
             create_dir(path).unwrap();
         }
-        Self { _dir: dir, workspace, run }
+        Self { dir, workspace, run }
     }
 
     fn upper(&self, name: &str) -> PathBuf {
@@ -47,6 +48,10 @@ impl Place {
         copy::make(Copying { tree, to, dir }, &Halt::never()).unwrap();
     }
 
+    fn waste(&self) -> Waste {
+        Waste::of(&StateDir::open(self.dir.path().join("state")).unwrap())
+    }
+
     fn seal(&self, base: Moment) -> Vec<Entry> {
         let request = SealRequest {
             run: "01jck4s8b7xgpz3m5t0v9yq2rd".parse().unwrap(),
@@ -57,12 +62,12 @@ impl Place {
             from: None,
             halt: &Halt::never(),
         };
-        let sealed = seal(&request).unwrap();
+        let sealed = seal(&request, &self.waste()).unwrap();
         let mut set = crate::changes::ChangeSet::open(&self.run, &sealed.hash.to_string()).unwrap();
         let first = sealed.first.as_ref().map(Vec::len);
         assert_eq!(first, Some(sealed.summary.total().min(10) as usize));
         let again = Sealed { first: None, ..sealed.clone() };
-        assert_eq!(seal(&request).unwrap(), again, "done again, it is the same");
+        assert_eq!(seal(&request, &self.waste()).unwrap(), again, "done again, it is the same");
         let entries: Vec<Entry> = set.entries().unwrap().map(Result::unwrap).collect();
         assert_eq!(sealed.summary.total(), entries.len() as u64);
         entries
@@ -285,6 +290,6 @@ fn a_tree_that_took_the_workspaces_name_is_not_taken_for_it() {
         from: None,
         halt: &Halt::never(),
     };
-    assert!(matches!(seal(&request), Err(SealError::OtherWorkspace { .. })));
+    assert!(matches!(seal(&request, &place.waste()), Err(SealError::OtherWorkspace { .. })));
     assert!(is_due(&place.run) && !is_sealed(&place.run));
 }
