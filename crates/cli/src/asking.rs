@@ -10,6 +10,7 @@ use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::record::Record;
 use cofferdam_core::refusal::{Refusal, Rule};
+use cofferdam_core::result::ResultRule;
 use cofferdam_core::spec::{Origin, Purpose, SandboxSpec, Terminal};
 use cofferdam_sandbox::changes::resume::origin;
 use cofferdam_sandbox::request::{Ask, Request, assemble};
@@ -30,6 +31,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) purpose: Purpose,
     pub(crate) command: Vec<Arg>,
     pub(crate) terminal: Terminal,
+    pub(crate) result: Option<ResultRule>,
     pub(crate) workspace: ExactPath,
 }
 
@@ -38,7 +40,7 @@ impl<'a> Wanted<'a> {
         let workspace = args.workspace.as_ref().map(|dir| context.resolve(dir));
         let workspace = workspace.unwrap_or_else(|| context.cwd.clone()).into();
         let (purpose, terminal) = (Purpose::Command, Terminal::Streams);
-        Self { args, purpose, command, terminal, workspace }
+        Self { args, purpose, command, terminal, result: None, workspace }
     }
 
     pub(crate) fn session(args: &'a SandboxArgs, context: &Context) -> Self {
@@ -141,6 +143,7 @@ fn ask(wanted: &Wanted<'_>, context: &Context, resolved: &Resolved) -> Result<As
         passed.insert(name.clone(), value.to_owned());
     }
     Ok(Ask {
+        result: wanted.result.clone(),
         purpose: wanted.purpose,
         command: wanted.command.clone(),
         workspace: wanted.workspace.0.clone(),

@@ -36,6 +36,7 @@ pub mod record;
 pub mod redact;
 pub mod refusal;
 pub mod repository;
+pub mod result;
 pub mod spec;
 pub mod stamp;
 

@@ -24,6 +24,7 @@ use crate::policy::Policy;
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
 use crate::repository::Repository;
+use crate::result::{self, ResultRule};
 use crate::spec::{
     Fetch, Limits, Mode, Network, Origin, Purpose, SandboxSpec, Seccomp, Staging, Terminal,
 };
@@ -56,6 +57,9 @@ pub struct Plan {
     /// The run whose changes are there from the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Origin>,
+    /// Where it has a place to hand a result over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ResultRule>,
     pub root: Root,
     pub mounts: Vec<Mount>,
     pub toolchains: Vec<HostPath>,
@@ -153,6 +157,7 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
         },
         repository: spec.repository.clone().filter(|_| caps.backend.confines()),
         from: spec.from.clone(),
+        result: spec.result.clone(),
         root: root(spec, caps),
         mounts: spec.mounts.clone(),
         toolchains: if caps.backend.confines() { spec.toolchains.clone() } else { Vec::new() },
@@ -226,6 +231,10 @@ fn env(spec: &SandboxSpec, root: &Root) -> BTreeMap<EnvName, EnvValue> {
     }
     // What was asked for by name wins over what merely describes the place.
     env.extend(spec.env.clone());
+    // On the bare host its path is that of the run's own directory, which is not known yet.
+    if let (true, true, Ok(name)) = (confined, spec.result.is_some(), result::VARIABLE.parse()) {
+        env.insert(name, EnvValue::Set(format!("{}/{}", result::PLACE, result::FILE)));
+    }
     env
 }
 

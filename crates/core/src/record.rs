@@ -9,6 +9,7 @@ use crate::outcome::Outcome;
 use crate::paths::{Arg, ExactPath};
 use crate::plan::Plan;
 use crate::receipt::{Cleanup, Holding};
+use crate::result::ResultReport;
 use crate::stamp::Stamp;
 
 /// Version of the on-disk format. Readers refuse a newer one instead of guessing.
@@ -32,6 +33,9 @@ pub struct Record {
     pub usage: Option<Usage>,
     pub output: Output,
     pub changes: Option<ChangeSummary>,
+    /// What it handed over, where it was asked to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ResultReport>,
     /// Why what it changed is not sealed yet. It is kept as it was left, and clean-up seals it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsealed: Option<Unsealed>,
@@ -68,6 +72,7 @@ impl Record {
             usage: None,
             output: Output::default(),
             changes: None,
+            result: None,
             unsealed: None,
             started_at,
             finished_at: None,

@@ -14,6 +14,7 @@ use crate::mount::{HostPath, Mount};
 use crate::paths::{Arg, ExactPath};
 use crate::quantity::{ByteSize, Cpus, Span};
 use crate::repository::Repository;
+use crate::result::ResultRule;
 
 /// A request for one sandboxed command, or one session, complete: nothing is looked up later but what the
 /// host can do.
@@ -51,6 +52,9 @@ pub struct SandboxSpec {
     pub role: Option<String>,
     /// The run to go on from.
     pub from: Option<Origin>,
+    /// What is asked of its result, where it is to hand one over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ResultRule>,
     /// The settings that somebody wrote down, as against the built-in defaults. What was asked for by
     /// name is refused where it cannot be held; on the bare host a default merely does not apply.
     pub explicit: BTreeSet<Key>,

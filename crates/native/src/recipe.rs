@@ -16,6 +16,7 @@ use std::path::Path;
 use cofferdam_core::caps::Guarantee;
 use cofferdam_core::mount::Access;
 use cofferdam_core::plan::{HOME, Plan, Root as RootPlan};
+use cofferdam_core::result::PLACE;
 use cofferdam_core::spec::Mode as WorkspaceMode;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
@@ -28,6 +29,7 @@ use crate::identity::{Identity, Way};
 use crate::landlock::{self, Abi, LandlockError};
 use crate::report::{Facts, Failed};
 use crate::repository;
+use crate::result;
 use crate::root::{Covers, Root, RootAccess, binds, dev, etc, memory, proc, system};
 use crate::seccomp;
 use crate::supply::{Bounds, Ground};
@@ -143,6 +145,9 @@ fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     for extra in &plan.mounts {
         binds::extra(&root, extra, identity, depth).map_err(at(Step::Mounts))?;
     }
+    if plan.result.is_some() {
+        result::mount(&root, state.as_fd(), identity).map_err(at(Step::Mounts))?;
+    }
     // Complete: nothing of it changes any more.
     root.finish(root_access(plan), identity).map_err(at(Step::Root))?;
     Ok((root, hidden))
@@ -252,6 +257,9 @@ fn restrict_paths(plan: &Plan) -> Result<Option<Abi>, SysError> {
     }
     for mount in plan.mounts.iter().filter(|mount| mount.access == Access::Write) {
         writable.push(to_c(&mount.target)?);
+    }
+    if plan.result.is_some() {
+        writable.push(to_c(Path::new(PLACE))?);
     }
     let writable: Vec<&CStr> = writable.iter().map(CString::as_c_str).collect();
     landlock::restrict_here(&writable).map(Some).map_err(|error| match error {

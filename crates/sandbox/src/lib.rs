@@ -32,6 +32,7 @@ pub mod launcher;
 pub mod prune;
 pub mod reconcile;
 pub mod request;
+pub mod result;
 pub mod run;
 pub mod runs;
 pub mod session;

@@ -14,6 +14,7 @@ use cofferdam_core::paths::{Arg, ExactPath, overlap};
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::policy::{Ceiling, Exception, Forbidden, MountPolicy, Policy};
 use cofferdam_core::refusal::{Refusal, Rule};
+use cofferdam_core::result::ResultRule;
 use cofferdam_core::spec::{Fetch, Limits, Origin, Purpose, SandboxSpec, Terminal};
 
 use crate::host::{look_up, repository, toolchains};
@@ -27,6 +28,7 @@ pub struct Ask {
     pub workdir: Option<ExactPath>,
     pub terminal: Terminal,
     pub role: Option<String>,
+    pub result: Option<ResultRule>,
     /// See [`crate::changes::resume::origin`].
     pub from: Option<Origin>,
     /// Settings that somebody wrote down.
@@ -129,6 +131,7 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
         relax: sandbox.relax.clone(),
         role: ask.role,
         from: ask.from,
+        result: ask.result,
         explicit,
     };
     Ok(Request { spec, policy, notes })

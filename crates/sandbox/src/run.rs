@@ -28,6 +28,7 @@ use crate::changes::halt::Halt;
 use crate::clock;
 use crate::engine::{Engine, Surroundings};
 use crate::request::Request;
+use crate::result::{self, Delivery};
 use crate::runs::{Scribe, Store, last_words};
 use crate::state::{StateDir, StateError};
 use crate::waste::Waste;
@@ -229,6 +230,11 @@ pub(crate) fn perform_with(
         None => Sealing::Nothing,
     };
     let is_over = is_gone && !matches!(sealing, Sealing::Failed { again: Again::Yes, .. });
+    let handed_over = plan.result.as_ref().filter(|_| is_gone).map(|rule| {
+        let delivery = Delivery { dir: &dir, output: &seen.output, redactor: scribe.redactor() };
+        result::collect(delivery, rule)
+    });
+    record.result = handed_over;
     let (events, cleanup) = conclude(&mut record, finish, seen, sealing);
     let closed = scribe.close(&record, events, cleanup).and_then(|record| {
         if is_over {

@@ -2,6 +2,7 @@
 
 mod args;
 mod fetch;
+mod result;
 mod summary;
 
 use std::io::{self, IsTerminal as _, Write};
@@ -23,14 +24,14 @@ use super::apply::apply_auto;
 use crate::asking::{Turned, Wanted, not_run, open_state, say};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, refused};
 use crate::json;
 use crate::report::Report;
 pub(crate) use args::{RunArgs, SandboxArgs, flags, secrets};
 pub(crate) use summary::lines as summary_lines;
 
 pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let wanted = wanted(args, context);
+    let wanted = wanted(args, context)?;
     let fetched = |prepared: &Prepared| match args.dry_run {
         true => Ok(()),
         false => fetch::fetch(args, context, prepared),
@@ -108,13 +109,14 @@ pub(crate) fn carry_out(
 
 /// A run for somebody who asks for many: without streams of its own, its sandbox made by a launcher.
 pub(crate) fn prepare_for_driver(args: &RunArgs, context: &Context) -> Result<Prepared, Failure> {
-    wanted(args, context).decide(context).map_err(|turned| turned.failure)
+    wanted(args, context)?.decide(context).map_err(|turned| turned.failure)
 }
 
-fn wanted<'a>(args: &'a RunArgs, context: &Context) -> Wanted<'a> {
+fn wanted<'a>(args: &'a RunArgs, context: &Context) -> Result<Wanted<'a>, Failure> {
     let command = args.command.iter().cloned().map(Arg).collect();
     let terminal = if args.tty { Terminal::Tty } else { Terminal::Streams };
-    Wanted { terminal, ..Wanted::command(&args.sandbox, command, context) }
+    let result = args.result.rule(context).map_err(|refusal| refused(&refusal))?;
+    Ok(Wanted { terminal, result, ..Wanted::command(&args.sandbox, command, context) })
 }
 
 /// Refused: written down, reported, exit 125.

@@ -19,7 +19,8 @@ use crate::json;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cofferdam show                 # the newest run of this workspace
-  cofferdam show 4k2m9x7q --json")]
+  cofferdam show 4k2m9x7q --json
+  cofferdam show --result        # what it wrote to $COFFERDAM_RESULT")]
 pub(crate) struct ShowArgs {
     /// The run: its id, the end of it, or `last`.
     #[arg(default_value = "last")]
@@ -27,6 +28,9 @@ pub(crate) struct ShowArgs {
     /// Print the record as JSON.
     #[arg(long)]
     json: bool,
+    /// Print the result that the command handed over, and nothing else.
+    #[arg(long, conflicts_with = "json")]
+    result: bool,
 }
 
 pub(crate) fn run(
@@ -36,10 +40,33 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let store = Store::new(&StateDir::open(&context.state_dir)?);
     let record = store.record(store.find(&args.run, &context.cwd)?)?;
+    if args.result {
+        return result(&store, &record, out);
+    }
     if args.json {
         json::print(out, &record)?;
     } else {
         print(&record, out)?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// The result as it was kept, where it is JSON; read again, so that it is written without signs that a terminal
+/// takes for its own.
+fn result(store: &Store, record: &Record, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let Some(report) = &record.result else {
+        let hint = "ask for one with `cofferdam run --result`";
+        return Err(
+            Failure::new(Exit::Failed, anyhow::Error::msg("no result was asked for")).hint(hint)
+        );
+    };
+    match store.result(record.run)? {
+        Some(value) => json::print(out, &value)?,
+        None => {
+            let why = report.message.clone().unwrap_or_default();
+            let message = format!("the result is {}: {}", report.state, Inert::line(&why));
+            return Err(Failure::new(Exit::Failed, anyhow::Error::msg(message)));
+        }
     }
     Ok(Exit::Fine)
 }
@@ -84,6 +111,16 @@ fn print(record: &Record, out: &mut dyn Write) -> std::io::Result<()> {
         line("changes", counts)?;
         if changes.left_out > 0 {
             line("left out", format!("{} with paths of more than 64 KiB", changes.left_out))?;
+        }
+    }
+    if let Some(result) = &record.result {
+        let why = result.message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        line("result", format!("{}{why}", result.state))?;
+        for (name, number) in &result.metrics {
+            line("metric", format!("{name} = {number}"))?;
+        }
+        for (name, why) in &result.missing {
+            line("no metric", format!("{name}: {why}"))?;
         }
     }
     if let Some(unsealed) = &record.unsealed {

@@ -10,6 +10,7 @@ use crate::paths::{Arg, overlap};
 use crate::policy::{Ceiling, Policy};
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
+use crate::result;
 use crate::spec::{Mode, Network, Purpose, SandboxSpec};
 
 fn refuse(rule: Rule, field: &str, message: impl Into<String>, remedy: &str) -> Refusal {
@@ -67,7 +68,28 @@ pub(super) fn consistent(spec: &SandboxSpec) -> Result<(), Refusal> {
             "set the network to allow, or leave the hosts out",
         ));
     }
-    Ok(())
+    if spec.result.is_none() {
+        return Ok(());
+    }
+    if spec.purpose != Purpose::Command {
+        return Err(refuse(
+            Rule::Consistent,
+            "result",
+            "a session runs many commands, and a result is that of one",
+            "ask for it with `cofferdam run --result`",
+        ));
+    }
+    let targets = spec.mounts.iter().map(|mount| &mount.target).chain(spec.tmpfs.keys());
+    let place = Path::new(result::PLACE);
+    match targets.into_iter().find(|at| overlap(at, place)) {
+        None => Ok(()),
+        Some(at) => Err(refuse(
+            Rule::Consistent,
+            "result",
+            format!("{} is in the way of the result's place, {}", at.display(), place.display()),
+            "mount it elsewhere",
+        )),
+    }
 }
 
 pub(super) fn under_ceiling(spec: &SandboxSpec, ceiling: &Ceiling) -> Result<(), Refusal> {

@@ -67,6 +67,7 @@ fn spec() -> SandboxSpec {
         relax: BTreeSet::new(),
         role: None,
         from: None,
+        result: None,
         explicit: BTreeSet::new(),
     }
 }

@@ -24,6 +24,7 @@ use crate::process::{Parent, StartError, StdinKind};
 use crate::recipe::{self, Kit};
 use crate::report::{Facts, Report};
 use crate::repository;
+use crate::result;
 use crate::seccomp;
 use crate::supply::{send_bounds, send_ground};
 use crate::sys::aside::aside;
@@ -199,6 +200,10 @@ fn supply(
 ) -> Result<Option<OwnedFd>, StartError> {
     if plan.workspace.mode == Mode::Stage {
         make_layers(plan, state, workspace).map_err(ConfineError::Sys)?;
+    }
+    if plan.result.is_some() {
+        let fail = |e| SysError::on("mkdir", state.join(result::RESULT).display(), e);
+        result::make(state, workspace).map_err(fail).map_err(ConfineError::Sys)?;
     }
     let owners = Owners::of(Ids::of(workspace)).map_err(ConfineError::Sys)?;
     let namespace = owners.as_ref().map(|owners| owners.namespace.as_fd());

@@ -188,6 +188,7 @@ fn plan(workspace: &Path, argv: &[&str]) -> Plan {
         },
         repository: None,
         from: None,
+        result: None,
         root: Root::Host { readonly: true },
         mounts: Vec::new(),
         toolchains: Vec::new(),

@@ -29,6 +29,7 @@ mod workspace;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -41,7 +42,7 @@ use cofferdam_core::spec::Seccomp;
 use cofferdam_native::outside::{self, User};
 use cofferdam_native::process::is_null_device;
 use cofferdam_native::supervise::Notice;
-use cofferdam_native::{SysError, UPPER};
+use cofferdam_native::{RESULT, SysError, UPPER};
 use rustix::fs::fstat;
 use serde_json::{Value, json};
 
@@ -167,6 +168,7 @@ fn carry_out(
     if first == First::Ours {
         shown.extend(root::first(stage.dir, user, stage.program, plan, &ready.placeholders)?);
     }
+    let result = plan.result.as_ref().map(|_| result_place(stage.dir, user)).transpose()?;
     let request = request::request(
         plan,
         &Ground {
@@ -177,6 +179,7 @@ fn carry_out(
             workspace: ready.workspace,
             repository: ready.repository,
             covers: ready.covers,
+            result,
             first,
             shown,
             filter,
@@ -285,6 +288,16 @@ pub(crate) fn run_labels(run: &str, state: &Path) -> BTreeMap<String, String> {
 pub(crate) fn state_label(state: &Path) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     blake3::hash(state.as_os_str().as_bytes()).to_hex()[..32].to_owned()
+}
+
+/// The place of the result, for the container's user alone.
+fn result_place(dir: &Path, user: User) -> Result<PathBuf, Trouble> {
+    let place = dir.join(RESULT);
+    let made = fs::create_dir(&place)
+        .and_then(|()| fs::set_permissions(&place, fs::Permissions::from_mode(0o700)))
+        .and_then(|()| chown(&place, Some(user.uid), Some(user.gid)));
+    made.map_err(|source| Trouble::Io { action: "make", path: place.clone(), source })?;
+    Ok(place)
 }
 
 /// A runtime makes a working directory that is missing, as root, and that may be in the user's own tree.

@@ -7,18 +7,26 @@ use std::os::fd::BorrowedFd;
 use cofferdam_core::outcome::{Outcome, OutcomeClass, exit_code};
 use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
+use cofferdam_core::result;
+use cofferdam_native::RESULT;
 use cofferdam_native::process::{Launch, Process, StartError, StdinKind};
 use cofferdam_native::supervise::{Cause, Ended, Passage, Patience, Status, supervise};
 
 use super::{Finish, Observer, Stage, Standing, Streams};
+use crate::state::make_private_dir;
 
 /// The variable that marks a run's processes, for whoever has to find them after a crash.
 pub(crate) const MARKER: &str = "COFFERDAM_RUN";
 
 pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -> Finish {
+    if let Some(Err(error)) =
+        plan.result.as_ref().map(|_| make_private_dir(&stage.dir.join(RESULT)))
+    {
+        return Finish::not_begun(&error);
+    }
     let launch = Launch {
         argv: plan.command.iter().map(|arg| arg.0.clone()).collect(),
-        env: environment(plan, stage.run),
+        env: environment(plan, stage),
         workdir: plan.workdir.0.clone(),
         stdin: stdin_kind(stage.streams.stdin),
     };
@@ -44,10 +52,14 @@ pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -
     }
 }
 
-pub(super) fn environment(plan: &Plan, run: &str) -> Vec<(OsString, OsString)> {
+fn environment(plan: &Plan, stage: &Stage<'_>) -> Vec<(OsString, OsString)> {
     let planned =
         plan.env.iter().map(|(name, value)| (name.as_str().into(), value.reveal().into()));
-    planned.chain([(MARKER.into(), run.into())]).collect()
+    let result = plan.result.iter().map(|_| {
+        let path = stage.dir.join(RESULT).join(result::FILE);
+        (result::VARIABLE.into(), path.into())
+    });
+    planned.chain([(MARKER.into(), stage.run.into())]).chain(result).collect()
 }
 
 /// A terminal is carried over a pipe; anything else the command may read by itself.

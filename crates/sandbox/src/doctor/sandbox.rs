@@ -78,6 +78,7 @@ fn try_in(dir: &Path, name: &str, caps: &Caps) -> Result<Vec<Guarantee>, Trouble
         },
         repository: None,
         from: None,
+        result: None,
         root: Root::Host { readonly: true },
         mounts: Vec::new(),
         toolchains: Vec::new(),

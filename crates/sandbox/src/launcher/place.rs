@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cofferdam_native::{GIT_UPPER, GIT_WORK, PLACEHOLDERS, UPPER, WORK};
+use cofferdam_native::{GIT_UPPER, GIT_WORK, PLACEHOLDERS, RESULT, UPPER, WORK};
 
 use crate::clock;
 use crate::runs::current_owner;
@@ -17,7 +17,7 @@ use crate::state::{StateDir, StateError, keep_apart, make_private_dir, private_f
 use crate::tree::remove_tree;
 
 /// What a run gets of a prepared sandbox's directory.
-const LAYERS: [&str; 5] = [UPPER, WORK, GIT_UPPER, GIT_WORK, PLACEHOLDERS];
+const LAYERS: [&str; 6] = [UPPER, WORK, GIT_UPPER, GIT_WORK, PLACEHOLDERS, RESULT];
 const OWNER: &str = "owner.json";
 /// A launcher that died before it said who it is leaves a directory that is older than this.
 const UNNAMED: Duration = Duration::from_secs(60);

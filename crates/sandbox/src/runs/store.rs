@@ -9,6 +9,7 @@ use cofferdam_core::id::RunId;
 use cofferdam_core::inert;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::record::{RECORD_VERSION, Record};
+use cofferdam_core::result;
 use cofferdam_core::spec::Purpose;
 use serde_json::Value;
 
@@ -144,6 +145,16 @@ impl Store {
             return Err(StateError::NewerFormat { path, found: value["version"].to_string() });
         }
         serde_json::from_value(value).map_err(unreadable)
+    }
+
+    /// What a run handed over, where it is JSON.
+    pub fn result(&self, run: RunId) -> Result<Option<Value>, StateError> {
+        let path = self.dir(run).join(result::FILE);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StateError::io("read", &path)(error)),
+        }
     }
 
     fn plan(&self, run: RunId) -> Result<Option<Plan>, StateError> {

@@ -9,6 +9,7 @@ use cofferdam_core::env::{EnvName, Secret};
 use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_core::spec::SandboxSpec;
 
+use super::result::ResultArgs;
 use crate::context::Context;
 
 /// Run a command in a sandbox.
@@ -37,6 +38,8 @@ pub(crate) struct RunArgs {
     /// Print the record as JSON on standard output; the command's output is only kept.
     #[arg(long)]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) result: ResultArgs,
     /// Give the command a terminal.
     #[arg(short, long, env = "COFFERDAM_TTY")]
     pub(super) tty: bool,

@@ -8,6 +8,7 @@ use cofferdam_core::caps::Guarantee;
 use cofferdam_core::mount::Access;
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::plan::{HOME, Plan, Root};
+use cofferdam_core::result;
 use cofferdam_core::spec::{Mode, Network, Seccomp, Terminal};
 use cofferdam_native::outside::User;
 
@@ -32,6 +33,8 @@ pub(super) struct Ground {
     pub(super) repository: Option<Workspace>,
     /// Laid over what is blocked: an empty file or directory, and where.
     pub(super) covers: Vec<(PathBuf, PathBuf)>,
+    /// Where the program hands its result over.
+    pub(super) result: Option<PathBuf>,
     pub(super) first: First,
     /// Parts of the host that stand in for an image, and what the first process needs; read-only.
     pub(super) shown: Vec<(PathBuf, PathBuf)>,
@@ -98,6 +101,8 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
         repository,
         // In the upper directory before anything is mounted.
         from: _,
+        // Its place is in `ground`.
+        result: _,
         root,
         mounts: _,
         toolchains: _,
@@ -270,6 +275,9 @@ fn mounts(plan: &Plan, ground: &Ground) -> Result<Vec<MountPoint>, Unfit> {
                 mounts.push(bind(&mount.source.real, &mount.target, mount.access, Below::Left)?);
             }
         }
+    }
+    if let Some(place) = &ground.result {
+        mounts.push(bind(place, Path::new(result::PLACE), Access::Write, Below::Left)?);
     }
     for (source, target) in &ground.covers {
         mounts.push(bind(source, target, Access::Read, Below::Left)?);

@@ -40,6 +40,7 @@ fn spec() -> SandboxSpec {
     SandboxSpec {
         purpose: Purpose::Command,
         from: None,
+        result: None,
         repository: None,
         command: vec!["make".into(), "test".into()],
         workspace: host_path("/srv/project"),
@@ -94,6 +95,7 @@ pub(super) fn plan() -> Plan {
 
 fn ground() -> Ground {
     Ground {
+        result: None,
         run: "01run".to_owned(),
         labels: BTreeMap::from([(LABEL_RUN.to_owned(), "01run".to_owned())]),
         user: User { uid: 1001, gid: 1002 },
