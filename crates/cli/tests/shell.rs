@@ -64,12 +64,15 @@ impl Screen {
     }
 }
 
-const SHELL: &str = "$COFFERDAM shell --sandbox native --relax limits --";
+fn shell(env: &TestEnv) -> String {
+    format!("$COFFERDAM shell {} --", claim::sandbox(env).join(" "))
+}
 
 #[test]
 fn job_control_size_and_exit_code() {
     claim::as_root_and_as_user(BINARY, |env| {
-        let line = format!("stty rows 33 cols 99; {SHELL} bash --norc; echo code=$?; stty -a");
+        let line =
+            format!("stty rows 33 cols 99; {} bash --norc; echo code=$?; stty -a", shell(env));
         let mut screen = Screen::new(env, &binary(env), &line);
         screen.types("PS1='in''side> '\n");
         screen.shows("inside> ");
@@ -104,7 +107,8 @@ fn job_control_size_and_exit_code() {
 fn a_new_size_arrives() {
     let env = TestEnv::with_binary(BINARY);
     let line = format!(
-        "tty > ../tty; {SHELL} sh -c 'trap \"stty size; exit 4\" WINCH; echo ready; while :; do sleep 0.1; done'"
+        "tty > ../tty; {} sh -c 'trap \"stty size; exit 4\" WINCH; echo ready; while :; do sleep 0.1; done'",
+        shell(&env)
     );
     let screen = Screen::new(&env, BINARY, &line);
     screen.shows("ready");
@@ -120,7 +124,8 @@ fn a_new_size_arrives() {
 fn the_terminal_is_put_back_after_a_kill() {
     let env = TestEnv::with_binary(BINARY);
     let line = format!(
-        "sh -c 'echo $$ > ../pid; exec {SHELL} sh -c \"echo ready; sleep 600\"'; sleep 1; echo; stty -a; echo over"
+        "sh -c 'echo $$ > ../pid; exec {} sh -c \"echo ready; sleep 600\"'; sleep 1; echo; stty -a; echo over",
+        shell(&env)
     );
     let screen = Screen::new(&env, BINARY, &line);
     screen.shows("ready");
@@ -136,7 +141,7 @@ fn the_terminal_is_put_back_after_a_kill() {
 #[test]
 fn without_a_terminal_there_is_none_to_give() {
     let env = TestEnv::with_binary(BINARY);
-    env.run(["shell", "--sandbox", "native", "--relax", "limits"])
+    env.run(["shell"].into_iter().chain(claim::sandbox(&env)))
         .assert_exit(125)
         .assert_stderr_has("must be a terminal");
 }

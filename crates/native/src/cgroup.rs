@@ -104,6 +104,11 @@ pub(crate) struct OomCount {
 }
 
 impl OomCount {
+    /// Of a group that somebody else made.
+    pub(crate) fn in_file(file: PathBuf) -> Self {
+        Self { file }
+    }
+
     /// `oom_kill N` stands in both versions, in different files. Unreadable means none was counted.
     pub(crate) fn count(&self) -> u64 {
         let text = kernel_text::read(&self.file).unwrap_or_default();

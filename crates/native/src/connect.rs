@@ -1,14 +1,19 @@
-//! Connecting to somebody else's socket without waiting for ever, and who is at the other end.
+//! Sockets with a name: listening in a directory, connecting without waiting for ever, and who is at the other
+//! end.
 
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::geteuid;
+
+use crate::sys;
 
 /// Connects within `patience`, or fails with `WouldBlock`.
 ///
@@ -22,9 +27,36 @@ pub fn unix_stream(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     Ok(UnixStream::from(socket))
 }
 
+/// Listens under a name in a directory, without ever waiting for whoever connects. `mode` says who may.
+pub fn listen_in(dir: &Path, name: &str, mode: u32) -> io::Result<UnixListener> {
+    let opened = File::open(dir)?;
+    let listener = UnixListener::bind(within(&opened, name))?;
+    fs::set_permissions(dir.join(name), Permissions::from_mode(mode))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Connects to what listens under a name in a directory.
+pub fn reach_in(dir: &Path, name: &str, patience: Duration) -> io::Result<UnixStream> {
+    unix_stream(&within(&File::open(dir)?, name), patience)
+}
+
+/// Through a descriptor of the directory: a socket's path may have only some hundred bytes, and that of a state
+/// directory may be longer.
+fn within(dir: &File, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", dir.as_raw_fd()))
+}
+
+/// The number of the process that connected, as this process counts; `None` for one that it cannot see.
+pub fn peer(socket: impl AsFd) -> io::Result<Option<i32>> {
+    let (pid, _) = sys::peer(socket.as_fd()).map_err(|error| error.source)?;
+    Ok((pid > 0).then_some(pid))
+}
+
 /// Whether the process at the other end belongs to the user that this one acts as. Asked of the kernel.
 pub fn is_same_user(socket: impl AsFd) -> io::Result<bool> {
-    Ok(socket_peercred(socket)?.uid == geteuid())
+    let (_, uid) = sys::peer(socket.as_fd()).map_err(|error| error.source)?;
+    Ok(uid == geteuid().as_raw())
 }
 
 /// From here on neither reading nor writing waits longer.

@@ -3,7 +3,8 @@
 //!
 //! A command that is itself the first process of a namespace is deaf to most signals, and nobody takes away
 //! what its children leave. The engine confined it already; on top of the engine's system call filter it puts the
-//! native sandbox's own, which lets through less.
+//! native sandbox's own, which lets through less. For a session it takes orders as the first process of a
+//! native sandbox does ([`serve`]).
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -19,10 +20,14 @@ use rustix::process::{DumpableBehavior, Pid, Signal, kill_process, set_dumpable_
 use rustix::stdio::stdin;
 use rustix::termios::isatty;
 
+use crate::channel::Channel;
+use crate::init;
+use crate::line;
 use crate::process::StartError;
+use crate::report::{End, Facts};
 use crate::seccomp::{self, Program};
-use crate::supervise::Status;
-use crate::sys::{self, SysError};
+use crate::supervise::{Status, status_of};
+use crate::sys::{self, Reaped, SysError};
 
 const HEARD: [i32; 12] = [
     libc::SIGHUP,
@@ -39,7 +44,8 @@ const HEARD: [i32; 12] = [
     libc::SIGCHLD,
 ];
 
-/// Where files stand that a home begins with, in the container, and which those are.
+/// Where files stand that a home begins with, in the container, and which those are. Beside them the
+/// [`line`] to the owner.
 pub const SKELETON: &str = "/run/cofferdam/home";
 pub(crate) const FURNISHED: [&str; 2] = [".config/git/config", ".config/git/ignore"];
 
@@ -53,6 +59,16 @@ pub struct Task<'a> {
     /// Put on top of the engine's.
     pub filter: Option<&'static Program>,
     pub variables: Variables,
+    pub owner: Owner,
+}
+
+/// Whether whoever owns the container waits to be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The command begins when it says so, and ends with it.
+    Listens,
+    /// Where the container cannot reach this host's sockets: it is watched by the engine alone.
+    IsFarAway,
 }
 
 /// Whether there are variables besides the ones that the engine was told.
@@ -65,19 +81,12 @@ pub enum Variables {
 /// Runs a command to its end. To be called by a process that does nothing else. A filter that cannot be put on
 /// ends it before the command is started.
 pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
-    let Task { argv, filter, variables } = *task;
+    let Task { argv, filter, variables, owner } = *task;
     let name = || argv.first().map(|p| p.display().to_string()).unwrap_or_default();
     let Some((program, args)) = argv.split_first() else {
         return Err(StartError::NotFound { program: name() });
     };
-    // Nobody inside looks into us, as nobody looks into the first process of a native sandbox.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .map_err(|errno| SysError::new("prctl (dumpable)", errno))?;
-    furnish(Path::new(SKELETON), Path::new(HOME))?;
-    if let Some(filter) = filter {
-        seccomp::no_new_privileges()?;
-        seccomp::load(filter)?;
-    }
+    let owner = settle(filter, owner)?;
     sys::block_signals(&HEARD)?;
     for signal in HEARD {
         sys::stop_ignoring(signal)?;
@@ -95,6 +104,11 @@ pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
     }
     // It hears every signal that we hold back.
     sys::die_with_parent(&mut command);
+    if let Some(owner) = &owner
+        && !line::may_begin(owner)?
+    {
+        return Err(abandoned().into());
+    }
     let child = command.spawn().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => StartError::NotFound { program: name() },
         io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => {
@@ -107,13 +121,21 @@ pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
     })?;
     let pid = Pid::from_child(&child);
     loop {
-        if let Some(status) = take_dead(pid)? {
-            return Ok(status);
+        if let Some(reaped) = take_dead(pid)? {
+            if let Some(owner) = &owner {
+                line::tell_end(owner, End::of(reaped));
+            }
+            return Ok(status_of(reaped.status));
         }
-        let mut fds = [PollFd::new(&signals, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&signals, PollFlags::IN)];
+        fds.extend(owner.iter().map(|owner| PollFd::new(owner, PollFlags::IN)));
         match poll(&mut fds, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(SysError::new("poll", errno).into()),
+        }
+        // It says nothing after the beginning, so that this is its end. Ours is that of all in here.
+        if fds.get(1).is_some_and(|owner| !owner.revents().is_empty()) {
+            return Err(abandoned().into());
         }
         while let Some(number) = sys::read_signal(signals.as_fd())? {
             if let Some(signal) = Signal::from_named_raw(number).filter(|s| *s != Signal::CHILD) {
@@ -122,6 +144,34 @@ pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
             }
         }
     }
+}
+
+/// Takes orders from the container's owner until that is gone. To be called by a process that does nothing else.
+pub fn serve(filter: Option<&'static Program>) -> Result<(), SysError> {
+    let owner = settle(filter, Owner::Listens)?.ok_or_else(abandoned)?;
+    init::run(Facts::default(), owner.as_fd()).map_err(|e| SysError::on("serve", "a session", e))
+}
+
+/// Makes of this process the first of a container: nobody looks into it, the home is furnished, the owner is
+/// reached, and the filter is on.
+fn settle(filter: Option<&'static Program>, owner: Owner) -> Result<Option<Channel>, SysError> {
+    // Nobody inside looks into us, as nobody looks into the first process of a native sandbox.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|errno| SysError::new("prctl (dumpable)", errno))?;
+    furnish(Path::new(SKELETON), Path::new(HOME))?;
+    let owner = match owner {
+        Owner::Listens => Some(line::reach(Path::new(SKELETON))?),
+        Owner::IsFarAway => None,
+    };
+    if let Some(filter) = filter {
+        seccomp::no_new_privileges()?;
+        seccomp::load(filter)?;
+    }
+    Ok(owner)
+}
+
+fn abandoned() -> SysError {
+    SysError::on("read", "the container's owner", io::Error::from(io::ErrorKind::ConnectionReset))
 }
 
 fn listed(text: &[u8]) -> Vec<(OsString, OsString)> {
@@ -145,7 +195,7 @@ fn furnish(skeleton: &Path, home: &Path) -> Result<(), SysError> {
 }
 
 /// Takes away everything that is dead; how the command ended, if it did.
-fn take_dead(command: Pid) -> Result<Option<Status>, SysError> {
+fn take_dead(command: Pid) -> Result<Option<Reaped>, SysError> {
     let mut ended = None;
     loop {
         let reaped = match sys::reap(-1) {
@@ -159,11 +209,7 @@ fn take_dead(command: Pid) -> Result<Option<Status>, SysError> {
             continue;
         }
         if reaped.pid == command.as_raw_nonzero().get() {
-            ended = Some(if libc::WIFEXITED(reaped.status) {
-                Status::Exited(libc::WEXITSTATUS(reaped.status))
-            } else {
-                Status::Signaled(libc::WTERMSIG(reaped.status))
-            });
+            ended = Some(reaped);
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::order::{self, Family, Order, Word};
 use crate::recipe::Step;
 use crate::report::{End, Facts, Failed, Report};
 use crate::sys::init::{Ends, end_all_others, next_arrived};
-use crate::sys::{self, Reaped, SysError};
+use crate::sys::{self, SysError};
 use crate::terminal::Size;
 use execute::{NotExecuted, execute};
 
@@ -163,7 +163,7 @@ impl First<'_> {
     fn reap(&mut self) -> io::Result<Life> {
         while let Some(reaped) = sys::reap(-1).map_err(|e| e.source)? {
             let Some(at) = self.commands.iter().position(|c| c.pid == reaped.pid) else { continue };
-            let end = Report::Ended(end_of(reaped));
+            let end = Report::Ended(End::of(reaped));
             match self.commands.swap_remove(at).own {
                 None => {
                     // What it left behind goes with it, and only then is it said to have ended.
@@ -266,15 +266,6 @@ impl io::Write for Pipe<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-fn end_of(reaped: Reaped) -> End {
-    End {
-        status: reaped.status,
-        user_micros: reaped.user_micros,
-        system_micros: reaped.system_micros,
-        max_rss_bytes: reaped.max_rss_bytes,
     }
 }
 

@@ -14,7 +14,7 @@
 //! - [`detach`]: leaves whoever started this process behind.
 //! - [`terminal`]: the terminal that a program gets, and the one that it is shown on.
 //! - [`seccomp`]: which system calls a sandboxed program may make.
-//! - [`first`]: the first process of a container.
+//! - [`first`]: the first process of a container; [`line`]: how its owner speaks with it.
 //! - [`terminal`]: the caller's terminal, raw for a while.
 //! - [`landlock`]: where it may change anything.
 //! - [`probe`]: what this kernel lets us do, found out by trying.
@@ -39,6 +39,7 @@ mod identity;
 mod init;
 mod kernel_text;
 pub mod landlock;
+pub mod line;
 mod order;
 pub mod outside;
 pub mod probe;

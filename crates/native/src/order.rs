@@ -103,6 +103,22 @@ impl Order {
         Ok(Self { argv: argv?, env: env?, workdir, search, exec, terminal: None })
     }
 
+    /// Adds the variables that an image has for everybody, as far as the order does not name them itself. What
+    /// cannot be one is left out, as an engine would.
+    pub(crate) fn with_image_env(mut self, variables: &[(String, String)]) -> Self {
+        for (name, value) in variables {
+            let head = format!("{name}=");
+            if self.env.iter().any(|known| known.as_bytes().starts_with(head.as_bytes())) {
+                continue;
+            }
+            if name == "PATH" {
+                self.search = value.into();
+            }
+            self.env.extend(CString::new(head + value));
+        }
+        self
+    }
+
     /// As bytes, where they are few enough to be sent.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, ConfineError> {
         let mut bytes = vec![ORDER];
@@ -222,6 +238,15 @@ mod tests {
         assert_eq!(Family::parse(&family.encode()[1..]), Some(family));
         assert_eq!(Family::parse(b"short"), None);
         assert_eq!(Order::parse(&[0xff; 64]), None);
+    }
+
+    #[test]
+    fn an_image_adds_what_the_order_does_not_name() {
+        let image = [("A", "other"), ("PATH", "/opt/bin"), ("B", "x=y")];
+        let image = image.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let order = order().with_image_env(&image);
+        assert_eq!(order.env, [c"A=1", c"PATH=/opt/bin", c"B=x=y"].map(CString::from));
+        assert_eq!(order.search, "/opt/bin");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::recipe::Step;
-use crate::sys::SysError;
+use crate::sys::{Reaped, SysError};
 
 #[derive(Debug)]
 pub(crate) enum Report {
@@ -72,6 +72,13 @@ pub(crate) struct End {
     pub(crate) user_micros: u64,
     pub(crate) system_micros: u64,
     pub(crate) max_rss_bytes: u64,
+}
+
+impl End {
+    pub(crate) fn of(reaped: Reaped) -> Self {
+        let Reaped { pid: _, status, user_micros, system_micros, max_rss_bytes } = reaped;
+        Self { status, user_micros, system_micros, max_rss_bytes }
+    }
 }
 
 /// No frame is larger: bounds what a damaged length could make us allocate.

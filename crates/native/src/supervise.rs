@@ -20,7 +20,8 @@ use crate::process::{OomSince, Parent, Process, Reach};
 use crate::signals::{Pause, Requests};
 use crate::sys::{self, Reaped, SysError};
 use crate::terminal::Size;
-use end::{reported, reported_end, status_of};
+pub(crate) use end::status_of;
+use end::{reported, reported_end};
 use stdin::StdinPump;
 use stream::Stream;
 
@@ -466,7 +467,7 @@ impl Supervisor<'_> {
     }
 
     fn note_end(&mut self, reaped: &Reaped) {
-        let status = status_of(reaped);
+        let status = status_of(reaped.status);
         let usage = Usage {
             wall_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             user_ms: reaped.user_micros / 1000,

@@ -97,6 +97,21 @@ pub(crate) fn signalfd(signals: &[i32]) -> Result<OwnedFd, SysError> {
     }
 }
 
+/// Who connected a socket: the process, 0 where it cannot be seen from here, and the user. See unix(7), SO_PEERCRED.
+pub(crate) fn peer(socket: BorrowedFd<'_>) -> Result<(i32, u32), SysError> {
+    // SAFETY: ucred is plain data of exactly the size that is said, which the kernel fills.
+    unsafe {
+        let mut peer: libc::ucred = std::mem::zeroed();
+        let mut size = libc::socklen_t::try_from(std::mem::size_of::<libc::ucred>()).unwrap_or(0);
+        let to = (&raw mut peer).cast();
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+        match libc::getsockopt(socket.as_raw_fd(), level, option, to, &raw mut size) {
+            0 => Ok((peer.pid, peer.uid)),
+            _ => Err(SysError::last("getsockopt (SO_PEERCRED)")),
+        }
+    }
+}
+
 /// The next pending signal, if there is one.
 pub(crate) fn read_signal(fd: BorrowedFd<'_>) -> Result<Option<i32>, SysError> {
     // SAFETY: signalfd_siginfo is plain data of exactly the size that is asked for.

@@ -167,17 +167,11 @@ pub(crate) fn offers<'a>(
     Backend::ALL
         .into_iter()
         .filter(|backend| spec.backend.named().is_none_or(|named| named == *backend))
-        // Left to choose, a session takes the one that can hold it.
-        .filter(|backend| {
-            spec.purpose.is_command()
-                || spec.backend.named().is_some()
-                || *backend == Backend::Native
-        })
         .map(|backend| match backend {
             Backend::Local => Caps { host_memory: total_memory(), ..Caps::local() },
             Backend::Native => cofferdam_native::caps::caps(),
             Backend::Docker | Backend::Podman => match Engine::find(backend, around) {
-                Ok(found) => docker::caps(backend, engine.insert(found), spec),
+                Ok(found) => docker::caps(backend, engine.insert(found), spec, around),
                 Err(lack) => Caps::unusable(backend, lack.reason, lack.remedy),
             },
         })

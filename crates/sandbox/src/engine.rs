@@ -60,6 +60,9 @@ pub struct Engine {
     api: String,
     /// How many processors its host has, once it was asked.
     pub(crate) processors: Option<u64>,
+    /// What starts its containers where nothing else is asked for; empty where it did not say.
+    #[serde(default)]
+    pub(crate) default_runtime: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +103,17 @@ const MOST: usize = 16 << 20;
 pub(crate) const OLDEST_API: (u32, u32) = (1, 41);
 const NEWEST_API: (u32, u32) = (1, 47);
 
+/// Runtimes whose containers have the host's own kernel.
+const SHARING: [&str; 4] = ["runc", "crun", "youki", "io.containerd.runc.v2"];
+
 impl Engine {
+    /// Whether a container that is started by this runtime, or else by the engine's own, can connect to a socket that
+    /// it is shown. Those with a kernel of their own cannot, and of one that nobody here knows it is not assumed.
+    pub(crate) fn shares_sockets(&self, runtime: Option<&str>) -> bool {
+        let runtime = Path::new(runtime.unwrap_or(&self.default_runtime)).file_name();
+        runtime.is_some_and(|name| SHARING.iter().any(|known| name == *known))
+    }
+
     /// The first engine that answers where this backend's is looked for. A place without a socket costs
     /// one look at the disk.
     pub(crate) fn find(backend: Backend, around: &Surroundings) -> Result<Self, Lack> {
@@ -144,7 +157,13 @@ impl Engine {
         let (major, minor) = api.min(NEWEST_API);
         let podman = version.name.as_deref().is_some_and(|name| name.contains("Podman"));
         let flavor = if podman { Flavor::Podman } else { Flavor::Docker };
-        Ok(Self { socket, flavor, api: format!("{major}.{minor}"), processors: None })
+        Ok(Self {
+            socket,
+            flavor,
+            api: format!("{major}.{minor}"),
+            processors: None,
+            default_runtime: String::new(),
+        })
     }
 
     pub(crate) fn get<T: DeserializeOwned>(

@@ -6,10 +6,10 @@ use std::io::Read as _;
 use std::path::Path;
 
 use cofferdam_core::outcome::exit_code;
-pub use cofferdam_native::first::Variables;
 use cofferdam_native::first::{self, Task};
+pub use cofferdam_native::first::{Owner, Variables};
 use cofferdam_native::process::StartError;
-use cofferdam_native::seccomp::{Writes, program};
+use cofferdam_native::seccomp::{Program, Writes, program};
 use cofferdam_native::supervise::Status;
 
 /// The word that makes this program one.
@@ -63,16 +63,29 @@ impl Filter {
             Self::None => "none",
         }
     }
+
+    fn program(self) -> Option<&'static Program> {
+        match self {
+            Self::Staged => Some(program(Writes::Staged)),
+            Self::OnHost => Some(program(Writes::OnHost)),
+            Self::None => None,
+        }
+    }
+}
+
+/// Takes the orders of a session until its owner is gone, or says why it could not.
+pub fn serve(filter: Filter) -> Result<(), String> {
+    first::serve(filter.program()).map_err(|error| format!("{error}: {}", error.source))
 }
 
 /// Runs a command to its end: its exit code as a shell tells it, or why it could not be started.
-pub fn run(argv: &[OsString], filter: Filter, variables: Variables) -> Result<u8, (u8, String)> {
-    let filter = match filter {
-        Filter::Staged => Some(program(Writes::Staged)),
-        Filter::OnHost => Some(program(Writes::OnHost)),
-        Filter::None => None,
-    };
-    match first::run(&Task { argv, filter, variables }) {
+pub fn run(
+    argv: &[OsString],
+    filter: Filter,
+    variables: Variables,
+    owner: Owner,
+) -> Result<u8, (u8, String)> {
+    match first::run(&Task { argv, filter: filter.program(), variables, owner }) {
         Ok(Status::Exited(code)) => Ok(u8::try_from(code & 0xff).unwrap_or_default()),
         Ok(Status::Signaled(signal)) => {
             Ok(exit_code::SIGNAL_BASE.saturating_add(u8::try_from(signal).unwrap_or_default()))

@@ -34,10 +34,16 @@ pub struct Held {
 impl Held {
     /// `program` is this very program.
     pub fn new(program: &Path, terminal: BorrowedFd<'_>) -> Result<Self, TerminalError> {
+        let mut held = Self::guarded(program, terminal)?;
+        held.raw = Some(Raw::set(terminal)?);
+        Ok(held)
+    }
+
+    /// One that somebody else sets and puts back, unless we are killed.
+    pub fn guarded(program: &Path, terminal: BorrowedFd<'_>) -> Result<Self, TerminalError> {
         let (guard, life) =
             start_guard(program, terminal).map_err(|source| TerminalError::Guard { source })?;
-        let raw = Some(Raw::set(terminal)?);
-        Ok(Self { raw, life, guard })
+        Ok(Self { raw: None, life, guard })
     }
 }
 

@@ -15,7 +15,12 @@ pub fn as_root_and_as_user(binary: &str, claim: impl Fn(&TestEnv)) {
 
 /// The words that begin a run in a sandbox of `env`'s backend.
 pub fn words(env: &TestEnv) -> Vec<&'static str> {
-    let mut words = vec!["run", "--quiet", "--sandbox", env.backend().name()];
+    ["run", "--quiet"].into_iter().chain(sandbox(env)).collect()
+}
+
+/// The flags that name `env`'s backend.
+pub fn sandbox(env: &TestEnv) -> Vec<&'static str> {
+    let mut words = vec!["--sandbox", env.backend().name()];
     if env.backend().engine().is_none() {
         // Ordinary users have no control group of their own on every host. Claims that are not about limits
         // give them up, so that they can be tried everywhere.

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use cofferdam_sandbox::first::{self, Filter, Variables};
+use cofferdam_core::outcome::exit_code;
+use cofferdam_sandbox::first::{self, Filter, Owner, Variables};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -17,7 +18,13 @@ pub(crate) struct FirstArgs {
     /// Take variables from the file that was laid there
     #[arg(long)]
     variables: bool,
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    /// Wait for a word of whoever owns the container, and end with it
+    #[arg(long)]
+    line: bool,
+    /// Take the orders of a session from whoever owns the container
+    #[arg(long, conflicts_with_all = ["line", "variables", "command"])]
+    serve: bool,
+    #[arg(required_unless_present = "serve", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
 
@@ -31,7 +38,13 @@ pub(crate) fn run(args: &FirstArgs) -> Result<Exit, Failure> {
         true => Variables::AndThoseOfTheFile,
         false => Variables::AsTold,
     };
-    match first::run(&args.command, args.filter, variables) {
+    if args.serve {
+        let not_run =
+            |why: String| Failure::new(Exit::Command(exit_code::NOT_RUN), anyhow::anyhow!(why));
+        return first::serve(args.filter).map(|()| Exit::Command(0)).map_err(not_run);
+    }
+    let owner = if args.line { Owner::Listens } else { Owner::IsFarAway };
+    match first::run(&args.command, args.filter, variables, owner) {
         Ok(code) => Ok(Exit::Command(code)),
         Err((code, why)) => Err(Failure::new(Exit::Command(code), anyhow::anyhow!(why))),
     }

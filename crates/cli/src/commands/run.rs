@@ -73,22 +73,17 @@ pub(crate) fn carry_out(
     prepared: &Prepared,
     streams: Streams<'_>,
 ) -> Result<Record, Failure> {
+    let is_native = prepared.plan.backend == Backend::Native;
     let lent = match (prepared.plan.terminal, streams.stdin) {
-        (Terminal::Tty, Some(stdin))
-            if prepared.plan.backend == Backend::Native
-                && io::stdin().is_terminal()
-                && io::stdout().is_terminal() =>
-        {
+        (Terminal::Tty, Some(stdin)) if has_terminal() => {
             let program = std::env::current_exe()?;
-            Some(Held::new(&program, stdin).map_err(not_run)?)
+            // That of a container is set where its keys are read.
+            let hold = if is_native { Held::new } else { Held::guarded };
+            Some(hold(&program, stdin).map_err(not_run)?)
         }
-        // An engine's own has no need of ours, and what is ours is held where its keys are read.
-        (Terminal::Tty, _) if prepared.plan.backend != Backend::Native => None,
-        (Terminal::Tty, _) => {
-            let message =
-                "a terminal can only be given from one: input and output must be a terminal";
-            return Err(not_run(anyhow::Error::msg(message)).hint("leave --tty out"));
-        }
+        // An engine's own has no need of ours.
+        (Terminal::Tty, _) if !is_native => None,
+        (Terminal::Tty, _) => return Err(no_terminal().hint("leave --tty out")),
         (Terminal::Streams, _) => None,
     };
     let performed = perform(state, &context.actor, prepared, streams);
@@ -105,6 +100,15 @@ pub(crate) fn carry_out(
         }
         performed => performed.map_err(not_run),
     }
+}
+
+pub(crate) fn has_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+pub(crate) fn no_terminal() -> Failure {
+    let message = "a terminal can only be given from one: input and output must be a terminal";
+    not_run(anyhow::Error::msg(message))
 }
 
 /// A run for somebody who asks for many: without streams of its own, its sandbox made by a launcher.

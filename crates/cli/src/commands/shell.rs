@@ -10,7 +10,7 @@ use cofferdam_core::spec::Terminal;
 use cofferdam_sandbox::backend::Streams;
 use cofferdam_sandbox::reconcile::reconcile;
 
-use super::run::{SandboxArgs, carry_out, summary_lines, warn};
+use super::run::{SandboxArgs, carry_out, has_terminal, no_terminal, summary_lines, warn};
 use crate::asking::{Wanted, not_run, open_state, say};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -51,6 +51,9 @@ pub(crate) fn run(args: &ShellArgs, context: &Context) -> Result<Exit, Failure> 
             return Err(turned.failure);
         }
     };
+    if !has_terminal() {
+        return Err(no_terminal().hint("run a command with `cofferdam run`"));
+    }
     warn(&prepared);
     let state = open_state(context)?;
     reconcile(&state, &context.actor).map_err(not_run)?;

@@ -80,7 +80,7 @@ fn after_the_end_nothing_is_run() {
     session.exec(&[], "true").assert_exit(125).assert_stderr_has("has ended");
     env.run(["session", "exec", "last", "--", "true"]).assert_exit(125);
     session.sub("stop", &[]).assert_exit(1);
-    env.run(["run", "--sandbox", "native", "--relax", "limits", "--", "true"]).assert_exit(0);
+    claim::run(&env, &[], "true").assert_exit(0);
     env.run(["session", "stop", "last"]).assert_exit(1);
 }
 
@@ -101,7 +101,7 @@ fn one_that_is_idle_ends_by_itself_where_that_was_asked_for() {
 fn a_tethered_one_ends_with_whoever_it_is_held_for() {
     let env = TestEnv::with_binary(BINARY);
     let mut command = env.cofferdam();
-    command.args(["session", "start", "--tether", "--sandbox", "native", "--relax", "limits"]);
+    command.args(["session", "start", "--tether"]).args(claim::sandbox(&env));
     let mut starter = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let tether = starter.stdin.take();
     assert!(starter.wait().unwrap().success());

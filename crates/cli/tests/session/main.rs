@@ -1,4 +1,4 @@
-//! Sessions: many commands in one sandbox, from a process that outlives whoever started it.
+//! Sessions: many commands in one sandbox, from a process that outlives whoever started it. On each backend alike.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,7 +10,7 @@ mod commands;
 mod endings;
 mod walls;
 
-use cofferdam_testkit::{Finished, TestEnv};
+use cofferdam_testkit::{Finished, TestEnv, claim};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
@@ -22,8 +22,8 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn start(env: &'a TestEnv, flags: &[&str]) -> Self {
-        let head = ["session", "start", "--sandbox", "native", "--relax", "limits"];
-        let started = env.run(head.iter().chain(flags));
+        let head = ["session", "start"].into_iter().chain(claim::sandbox(env));
+        let started = env.run(head.chain(flags.iter().copied()));
         started.assert_exit(0);
         Self { env, id: started.stdout_text().trim().to_owned() }
     }

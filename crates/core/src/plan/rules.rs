@@ -46,16 +46,16 @@ pub(super) fn program(command: &[Arg]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A sandbox that takes many commands is the native backend's.
+/// A sandbox that takes many commands is a sandbox.
 pub(super) fn session(spec: &SandboxSpec, caps: &Caps) -> Result<(), Refusal> {
-    if spec.purpose == Purpose::Command || caps.backend == Backend::Native {
+    if spec.purpose == Purpose::Command || caps.backend != Backend::Local {
         return Ok(());
     }
     Err(refuse(
         Rule::Consistent,
         "sandbox.backend",
         format!("a session cannot be held on {}", caps.backend),
-        "start it with --sandbox native, or run the commands one by one with `cofferdam run`",
+        "start it with --sandbox native, docker or podman, or run the commands one by one with `cofferdam run`",
     ))
 }
 

@@ -4,6 +4,7 @@
 //! them share its limits, its workspace and its processes: they are not walled off from one another.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cofferdam_core::plan::Plan;
@@ -15,6 +16,7 @@ use super::waiting::{Notes, Waiting, await_started, is_gone};
 use super::{ConfineError, holdings};
 use crate::cgroup::OomCount;
 use crate::channel::Channel;
+use crate::line::Caller;
 use crate::order::{Family, Order};
 use crate::process::{OomSince, Process, Reach, StartError};
 use crate::sys::SysError;
@@ -26,6 +28,8 @@ pub struct Room {
     pidfd: OwnedFd,
     pid: i32,
     oom: Option<OomCount>,
+    /// What an image has for every command; none where there is no image.
+    image_env: Vec<(String, String)>,
     /// What is in force, as read back.
     pub receipt: Vec<Holding>,
     /// Settings by name, as read back.
@@ -45,7 +49,21 @@ impl Room {
         let Waiting { pidfd, control, notes, parent: _ } = waiting;
         let Notes { pid, facts, in_force, oom } = notes;
         let (receipt, effective) = holdings::of(plan, &facts, &in_force);
-        Self { control: Mutex::new(control), pidfd, pid, oom, receipt, effective }
+        let (control, image_env) = (Mutex::new(control), Vec::new());
+        Self { control, pidfd, pid, oom, image_env, receipt, effective }
+    }
+
+    /// A container that an engine made, whose first process is this program's. `kills` is the file in which the kernel
+    /// counts whom it killed there for want of memory.
+    pub fn of_container(
+        caller: Caller,
+        image_env: Vec<(String, String)>,
+        kills: Option<PathBuf>,
+        receipt: Vec<Holding>,
+    ) -> Result<Self, SysError> {
+        let (control, pidfd, pid) = caller.into_parts()?;
+        let (control, oom) = (Mutex::new(control), kills.map(OomCount::in_file));
+        Ok(Self { control, pidfd, pid, oom, image_env, receipt, effective: Vec::new() })
     }
 
     /// Starts the command of `plan`, whose profile must be that of the sandbox, under this number.
@@ -57,7 +75,8 @@ impl Room {
         exec: u64,
         stdin: Option<OwnedFd>,
     ) -> Result<Guest, StartError> {
-        let order = Order::of(plan, run_id, Some(exec))?.encode()?;
+        let order =
+            Order::of(plan, run_id, Some(exec))?.with_image_env(&self.image_env).encode()?;
         let (ours, theirs) = Streams::given(stdin).map_err(ConfineError::Sys)?;
         let (channel, end) = Channel::pair().map_err(ConfineError::Sys)?;
         let pidfd = self.pidfd.try_clone().map_err(|e| SysError::new("dup", e))?;

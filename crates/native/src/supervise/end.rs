@@ -7,11 +7,12 @@ use super::Status;
 use crate::report::Report;
 use crate::sys::{Reaped, SysError};
 
-pub(super) fn status_of(reaped: &Reaped) -> Status {
-    if libc::WIFEXITED(reaped.status) {
-        Status::Exited(libc::WEXITSTATUS(reaped.status))
+/// Of a status as `wait` has it.
+pub(crate) fn status_of(status: i32) -> Status {
+    if libc::WIFEXITED(status) {
+        Status::Exited(libc::WEXITSTATUS(status))
     } else {
-        Status::Signaled(libc::WTERMSIG(reaped.status))
+        Status::Signaled(libc::WTERMSIG(status))
     }
 }
 

@@ -7,12 +7,14 @@
 //!
 //! The engine is spoken with through its socket and by ids; no program of its own is ever started.
 
+mod call;
 mod caps;
 mod chore;
 mod clean;
 mod compare;
 mod create;
 mod effective;
+mod hold;
 mod memory;
 mod mountinfo;
 mod outcome;
@@ -38,7 +40,10 @@ use cofferdam_core::mount::HostPath;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::{Plan, Profile, Root};
 use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
+use cofferdam_core::record::Usage;
 use cofferdam_core::spec::Seccomp;
+use cofferdam_native::first::Owner;
+use cofferdam_native::line::{Caller, Line};
 use cofferdam_native::outside::{self, User};
 use cofferdam_native::process::is_null_device;
 use cofferdam_native::supervise::Notice;
@@ -58,7 +63,9 @@ pub(crate) use chore::trial;
 pub(crate) use clean::{Cleared, clear, end_processes, marked, sweep};
 use create::CreateRequest;
 use effective::Process;
+use hold::{Held, hold};
 use memory::Counter;
+use outcome::Said;
 use request::{First, Ground, Stdin, Unfit};
 pub(crate) use scratch::remove as remove_scratch;
 use watch::{Lost, Running, watch};
@@ -102,6 +109,10 @@ enum Trouble {
     Filter { path: PathBuf, why: String },
     #[error("the container's first process is not as planned: {0}")]
     Violation(String),
+    #[error("the container's first process did not come to start anything: {0}")]
+    First(String),
+    #[error("a session needs {0}")]
+    NoSession(&'static str),
     #[error("stopped by signal {0}")]
     Canceled(i32),
     #[error("lost the container: {0}")]
@@ -121,28 +132,32 @@ pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -
     };
     let ended = carry_out(plan, stage, engine, observer);
     let cleared = clear_up(&ended, stage, engine);
-    let outcome = match ended {
-        Ok(outcome) => outcome,
+    let (outcome, usage) = match ended {
+        Ok(ended) => ended,
         Err(Trouble::Canceled(signal)) => {
             let message = format!("stopped by signal {signal} before it was started");
-            Outcome::ended(OutcomeClass::Canceled, Some(signal), message)
+            (Outcome::ended(OutcomeClass::Canceled, Some(signal), message), None)
         }
-        Err(trouble) => Outcome::ended(OutcomeClass::SandboxFailure, None, trouble.to_string()),
+        Err(trouble) => {
+            (Outcome::ended(OutcomeClass::SandboxFailure, None, trouble.to_string()), None)
+        }
     };
     let receipt = if cleared.left.is_empty() {
         CleanupReceipt::Terminated
     } else {
         CleanupReceipt::Unconfirmed
     };
-    Finish { outcome, usage: None, cleanup: Cleanup { receipt, left: cleared.left } }
+    Finish { outcome, usage, cleanup: Cleanup { receipt, left: cleared.left } }
 }
+
+type Ended = (Outcome, Option<Usage>);
 
 fn carry_out(
     plan: &Plan,
     stage: &Stage<'_>,
     engine: &Engine,
     observer: &mut dyn Observer,
-) -> Result<Outcome, Trouble> {
+) -> Result<Ended, Trouble> {
     // Whoever has to clean up after us must know whom to ask.
     note(stage, engine)?;
     go_on(stage)?;
@@ -165,10 +180,19 @@ fn carry_out(
         _ if runs_anywhere(stage.program) => (First::Ours, Vec::new()),
         _ => (First::Engines, Vec::new()),
     };
+    let owner = if first == First::Ours && engine.shares_sockets(plan.runtime.as_deref()) {
+        Owner::Listens
+    } else {
+        Owner::IsFarAway
+    };
+    if stage.session.is_some() && owner == Owner::IsFarAway {
+        return Err(Trouble::NoSession(NEEDED));
+    }
     if first == First::Ours {
         shown.extend(root::first(stage.dir, user, stage.program, plan, &ready.placeholders)?);
     }
     let result = plan.result.as_ref().map(|_| result_place(stage.dir, user)).transpose()?;
+    let line = (owner == Owner::Listens).then(|| root::line(stage.dir)).transpose()?;
     let request = request::request(
         plan,
         &Ground {
@@ -181,6 +205,7 @@ fn carry_out(
             covers: ready.covers,
             result,
             first,
+            owner,
             shown,
             filter,
             stdin: stdin_kind(stage),
@@ -201,21 +226,31 @@ fn carry_out(
     still_the_same(plan)?;
     go_on(stage)?;
     // Its streams and the question how it ends come first, so that nothing is missed.
-    let attached = engine.attach(&attach(&id, &request))?;
-    let end = engine.await_answer(&format!("/containers/{id}/wait?condition=next-exit"))?;
+    let mut attached = engine.attach(&attach(&id, &request))?;
+    let mut end = engine.await_answer(&format!("/containers/{id}/wait?condition=next-exit"))?;
     let started = Instant::now();
     engine.tell(&format!("/containers/{id}/start"), Patience::Long)?;
-    // The container has its mounts; ours have served.
-    let left = outside::withdraw(stage.dir, stage.mounts);
-    // What would not go is tried again at the end, and told then. The same for what is secret.
-    drop(left);
-    fs::remove_file(stage.dir.join(root::SECRETS)).ok();
-    let pid = pid(engine, &inspect)?;
+    let call = |line: &Line| call::answered(line, &mut end, &mut attached);
+    let caller = line.as_ref().map(call).transpose()?;
+    drop(line);
+    let pid = match caller.as_ref().and_then(Caller::pid) {
+        Some(pid) => pid,
+        None => pid(engine, &inspect)?,
+    };
     let killed = Counter::of(pid);
     let process = match effective::process(pid, plan, user, &ready.hidden) {
         Process::Otherwise(what) => return Err(Trouble::Violation(what)),
         process => process,
     };
+    // Seen to be as planned. Who calls us has started nothing yet.
+    if let (Some(caller), None) = (&caller, stage.session) {
+        caller.begin()?;
+    }
+    // The container has its mounts; ours have served.
+    let left = outside::withdraw(stage.dir, stage.mounts);
+    // What would not go is tried again at the end, and told then. The same for what is secret.
+    drop(left);
+    fs::remove_file(stage.dir.join(root::SECRETS)).ok();
     let mut effective = effective::settings(engine, &found);
     if !image.digests.is_empty() {
         effective.insert("image_digests".to_owned(), json!(image.digests));
@@ -224,14 +259,22 @@ fn carry_out(
         let names: Vec<_> = ready.unprotected.iter().map(|p| p.display().to_string()).collect();
         effective.insert("blocked_unprotected".to_owned(), json!(names));
     }
+    let receipt = effective::receipt(plan, first, &found, &process, &ready.hidden);
     observer.standing(Standing {
         container_id: Some(id.clone()),
         image_digest: Some(image.id),
         effective,
-        receipt: effective::receipt(plan, first, &found, &process, &ready.hidden),
+        receipt: receipt.clone(),
     });
     // A container is never over at once.
     observer.notice(&Notice::Lasting);
+    let caller = match (caller, stage.session) {
+        (Some(caller), Some(occupant)) => {
+            let held = Held { caller, found: &found, killed, receipt };
+            return Ok((hold(held, plan, stage, engine, occupant)?, None));
+        }
+        (caller, _) => caller,
+    };
     let running =
         Running { engine, id: &id, attached, end, started, terminal: plan.terminal, killed };
     let streams = if request.open_stdin {
@@ -240,9 +283,19 @@ fn carry_out(
         super::Streams { stdin: None, ..stage.streams }
     };
     let watched = watch(running, passage(streams), patience(plan), stage.signals, observer)?;
+    let took = started.elapsed();
     let found = look(engine, &inspect)?;
-    Ok(outcome::outcome(plan, at(&found, &["State"]), &watched))
+    let (said, usage) = match caller.map(|caller| caller.end(took)) {
+        None => (Said::ByEngine, None),
+        Some(None) => (Said::Nothing, None),
+        Some(Some((status, usage))) => (Said::ByFirst(status), Some(usage)),
+    };
+    Ok((outcome::outcome(plan, at(&found, &["State"]), &watched, said), usage))
 }
+
+/// What the first process must be to take the commands of a session.
+const NEEDED: &str = "a container in which this program runs and reaches the host's sockets: leave the image and \
+                      the runtime out, or use a cofferdam that is linked without shared libraries";
 
 /// Whether somebody has told us to stop. From the start on, signals are the container's.
 fn go_on(stage: &Stage<'_>) -> Result<(), Trouble> {
@@ -410,7 +463,7 @@ fn look(engine: &Engine, inspect: &str) -> Result<Value, EngineError> {
 }
 
 /// Everything goes, whatever happened. An engine that was lost is given time to come back.
-fn clear_up(ended: &Result<Outcome, Trouble>, stage: &Stage<'_>, engine: &Engine) -> Cleared {
+fn clear_up(ended: &Result<Ended, Trouble>, stage: &Stage<'_>, engine: &Engine) -> Cleared {
     let lost = match ended {
         Err(Trouble::Lost(_)) => true,
         Err(Trouble::Engine(error)) => !error.is_answer(),

@@ -11,7 +11,8 @@ use cofferdam_core::spec::{Network, Pull, SandboxSpec};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::engine::{Engine, Flavor, Patience};
+use crate::engine::{Engine, Flavor, Patience, Surroundings};
+use crate::first::runs_anywhere;
 
 /// As much of `/info` as decides something. Absent is no.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -27,6 +28,7 @@ pub(super) struct Info {
     pids_limit: bool,
     security_options: Vec<String>,
     runtimes: BTreeMap<String, Value>,
+    default_runtime: String,
     mem_total: u64,
     #[serde(rename = "NCPU")]
     processors: u64,
@@ -74,7 +76,12 @@ pub(super) struct Found {
 }
 
 /// What this engine can hold for such a request.
-pub(crate) fn caps(backend: Backend, engine: &mut Engine, spec: &SandboxSpec) -> Caps {
+pub(crate) fn caps(
+    backend: Backend,
+    engine: &mut Engine,
+    spec: &SandboxSpec,
+    around: &Surroundings,
+) -> Caps {
     let told = |error: &dyn std::fmt::Display| {
         Caps::unusable(backend, error.to_string(), "look at the engine's log")
     };
@@ -83,6 +90,12 @@ pub(crate) fn caps(backend: Backend, engine: &mut Engine, spec: &SandboxSpec) ->
         Err(error) => return told(&error),
     };
     engine.processors = Some(info.processors);
+    engine.default_runtime.clone_from(&info.default_runtime);
+    if !spec.purpose.is_command()
+        && let Some(Lack { reason, remedy }) = no_session(engine, spec, around)
+    {
+        return Caps::unusable(backend, reason, remedy);
+    }
     let mut found = Found { image: true, bridge: false };
     if let Some(image) = wanted(spec) {
         match super::has_image(engine, image) {
@@ -95,6 +108,23 @@ pub(crate) fn caps(backend: Backend, engine: &mut Engine, spec: &SandboxSpec) ->
             || engine.get::<Value>("/networks/bridge", Patience::Short).is_ok();
     }
     judge(backend, engine.flavor, &info, spec, &found)
+}
+
+/// Why a container cannot take the commands of a session: its first process must be ours, and reach us.
+fn no_session(engine: &Engine, spec: &SandboxSpec, around: &Surroundings) -> Option<Lack> {
+    let runtime = spec.runtime.as_deref();
+    let (reason, remedy) = if !engine.shares_sockets(runtime) {
+        let name = runtime.unwrap_or(&engine.default_runtime);
+        let reason =
+            format!("containers of the runtime {name:?} cannot reach the session's socket");
+        (reason, "leave the runtime out, or run the commands one by one with `cofferdam run`")
+    } else if wanted(spec).is_some() && !runs_anywhere(&around.program) {
+        let reason = "this cofferdam needs shared libraries, and an image may not have them";
+        (reason.to_owned(), "use the released cofferdam, which needs none, or leave the image out")
+    } else {
+        return None;
+    };
+    Some(Lack { reason, remedy: remedy.to_owned() })
 }
 
 fn wanted(spec: &SandboxSpec) -> Option<&ImageRef> {

@@ -16,6 +16,10 @@ impl Counter {
         file.is_file().then_some(Self(file))
     }
 
+    pub(super) fn into_file(self) -> PathBuf {
+        self.0
+    }
+
     /// `None` where the group is gone.
     pub(super) fn kills(&self) -> Option<u64> {
         kills(&fs::read_to_string(&self.0).ok()?)

@@ -9,7 +9,8 @@ use cofferdam_core::mount::Access;
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::plan::{HOME, Plan, Root};
 use cofferdam_core::result;
-use cofferdam_core::spec::{Mode, Network, Seccomp, Terminal};
+use cofferdam_core::spec::{Mode, Network, Purpose, Seccomp, Terminal};
+use cofferdam_native::first::Owner;
 use cofferdam_native::outside::User;
 
 use super::create::{
@@ -36,6 +37,8 @@ pub(super) struct Ground {
     /// Where the program hands its result over.
     pub(super) result: Option<PathBuf>,
     pub(super) first: First,
+    /// Whether that can call us.
+    pub(super) owner: Owner,
     /// Parts of the host that stand in for an image, and what the first process needs; read-only.
     pub(super) shown: Vec<(PathBuf, PathBuf)>,
     /// Text of the system call filter, where the plan names a file.
@@ -93,8 +96,7 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
     let Plan {
         version: _,
         backend: _,
-        // No session comes here.
-        purpose: _,
+        purpose,
         command,
         workdir,
         workspace: _,
@@ -134,6 +136,11 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
     let is_ours = ground.first == First::Ours;
     if is_ours {
         let mut first = vec![FIRST, WORD, "--filter", own_filter(plan).word()];
+        match ground.owner {
+            Owner::Listens if *purpose == Purpose::Session => first.push("--serve"),
+            Owner::Listens => first.push("--line"),
+            Owner::IsFarAway => {}
+        }
         if has_secrets(plan) {
             first.push("--variables");
         }
@@ -202,9 +209,10 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
     })
 }
 
-/// Whether there are variables whose values are nobody's business.
+/// Whether there are variables whose values are nobody's business, and that the first process has to read. In a
+/// session they come with each command.
 pub(super) fn has_secrets(plan: &Plan) -> bool {
-    plan.env.values().any(|value| value.secret().is_some())
+    plan.purpose.is_command() && plan.env.values().any(|value| value.secret().is_some())
 }
 
 /// Of a filter that somebody named, nothing is taken away.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use cofferdam_core::plan::Plan;
 use cofferdam_core::spec::Network;
 use cofferdam_native::first::{SKELETON, VARIABLES};
+use cofferdam_native::line::Line;
 use cofferdam_native::outside::{
     Tree, User, can_show, etc_files, etc_shown, git_files, system_trees,
 };
@@ -163,6 +164,12 @@ pub(super) fn first(
         binds.push((secrets(&dir.join(SECRETS), user, plan)?, VARIABLES.into()));
     }
     Ok(binds)
+}
+
+/// Where the first process calls us, beside what the home begins with.
+pub(super) fn line(dir: &Path) -> Result<Line, Trouble> {
+    let home = dir.join(HOME_FILES);
+    Line::lay(&home).map_err(|source| Trouble::Io { action: "listen in", path: home, source })
 }
 
 /// A file that only the program's user can read. It goes as soon as the container has it.

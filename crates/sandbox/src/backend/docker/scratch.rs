@@ -36,10 +36,8 @@ pub(crate) fn remove(
             fs::remove_dir(&kernels).ok();
         }
     }
-    for upper in [UPPER, GIT_UPPER].map(|name| dir.join(name)) {
-        if let Err(trouble) = open_upper(engine, &upper, labels) {
-            left.push(format!("directory {}: {trouble}", upper.display()));
-        }
+    if let Err(trouble) = open_uppers(engine, dir, labels) {
+        left.push(format!("directories of what was changed: {trouble}"));
     }
     for name in [root::ETC, root::HOME_FILES, workspace::COVERS, WORK, GIT_WORK] {
         note(&dir.join(name), fs::remove_dir_all(dir.join(name)), &mut left);
@@ -68,6 +66,16 @@ fn empty_as_root(
     let script = "chmod 700 /scratch/work && rm -rf /scratch/work/*";
     let bind = Some((work, Path::new("/scratch")));
     chore::done(engine, &Chore { script, user: "0:0", labels, bind }).map(|_| ())
+}
+
+/// Lets whoever owns the run see what was changed.
+pub(super) fn open_uppers(
+    engine: &Engine,
+    dir: &Path,
+    labels: &BTreeMap<String, String>,
+) -> Result<(), Trouble> {
+    let mut uppers = [UPPER, GIT_UPPER].into_iter().map(|name| dir.join(name));
+    uppers.try_for_each(|upper| open_upper(engine, &upper, labels))
 }
 
 /// Podman gives a volume to the owner that its place has in the image, which is root. What was changed is to

@@ -6,22 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use cofferdam_core::backend::{Backend, BackendChoice, Fallback};
 use cofferdam_core::caps::{Caps, Guarantee};
 use cofferdam_core::mount::{Access, HostKind, HostPath, Identity, Mount};
-use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::plan::{Plan, Relaxed, Root};
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::policy::{Forbidden, MountPolicy, Policy};
 use cofferdam_core::quantity::{ByteSize, Cpus, Span};
 use cofferdam_core::repository::{Repository, RepositoryOf};
 use cofferdam_core::spec::{Fetch, Limits, Mode, Network, Pull, Purpose, SandboxSpec, Terminal};
-use cofferdam_native::supervise::Cause;
 use serde_json::{Value, json};
 
 use super::caps::{Found, Info, judge};
 use super::compare::differences;
 use super::create::CreateRequest;
-use super::outcome::outcome;
 use super::request::{Workspace, request};
-use super::watch::Watched;
 use super::*;
 use crate::engine::Flavor;
 
@@ -108,6 +104,7 @@ fn ground() -> Ground {
         filter: None,
         stdin: Stdin::Empty,
         processors: 8,
+        owner: Owner::Listens,
         flavor: Flavor::Docker,
         ulimits: ulimit::ulimits(Flavor::Docker),
     }
@@ -133,7 +130,7 @@ fn each_item_changes_the_request() {
             "command",
             |p| p.command = vec!["x".into()],
             "/Cmd",
-            json!(["first-process", "--filter", "staged", "--", "x"]),
+            json!(["first-process", "--filter", "staged", "--line", "--", "x"]),
         ),
         ("workdir", |p| p.workdir = "/workspace/a".into(), "/WorkingDir", json!("/workspace/a")),
         (
@@ -334,35 +331,6 @@ fn a_secret_is_not_told_in_a_difference() {
     found["Config"]["Env"] = json!([]);
     let seen = differences(&asked, &found, Flavor::Docker).join(" ");
     assert!(seen.contains("KEY") && !seen.contains("hunter2"), "{seen}");
-}
-
-#[test]
-fn ends_are_told_from_what_the_engine_says() {
-    let plan = plan();
-    let watched = |state: &Value, watched: Watched| outcome(&plan, state, &watched);
-    let of = |state: Value, cause| watched(&state, Watched { cause, ran_out: false });
-    let ended =
-        |code: i32| json!({ "Running": false, "ExitCode": code, "OOMKilled": false, "Error": "" });
-    assert_eq!(of(ended(7), Cause::Own).process_exit_code(), 7);
-    let killed = of(ended(139), Cause::Own);
-    assert_eq!((killed.class, killed.signal), (OutcomeClass::Signaled, Some(11)));
-    assert_eq!(of(ended(143), Cause::WallTimeout).class, OutcomeClass::TimedOut);
-    assert_eq!(of(ended(42), Cause::Canceled(15)).process_exit_code(), 42);
-    assert_eq!(of(ended(0), Cause::Canceled(2)).class, OutcomeClass::Exited);
-    let mut oom = ended(137);
-    oom["OOMKilled"] = json!(true);
-    assert_eq!(of(oom, Cause::Own).class, OutcomeClass::Oom);
-    // Seen by us where the engine does not say so, and only if that is how it ended.
-    let seen = Watched { cause: Cause::Own, ran_out: true };
-    assert_eq!(watched(&ended(137), seen).class, OutcomeClass::Oom);
-    assert_eq!(watched(&ended(1), seen).class, OutcomeClass::Exited);
-    for odd in [
-        json!({}),
-        json!({ "Running": true, "ExitCode": 0 }),
-        json!({ "ExitCode": 127, "Error": "no such file" }),
-    ] {
-        assert_eq!(of(odd.clone(), Cause::Own).class, OutcomeClass::SandboxFailure, "{odd}");
-    }
 }
 
 fn info(change: impl FnOnce(&mut Value)) -> Info {

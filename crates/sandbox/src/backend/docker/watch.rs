@@ -4,26 +4,27 @@
 //! an engine that does not answer, or breaks off, ends the watch with [`Lost`], never with an end of the
 //! command's own.
 
+mod carry;
 mod console;
+mod requests;
 mod sink;
 
-use std::io::{self, Read as _, Write as _};
-use std::net::Shutdown;
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use cofferdam_core::spec::Terminal;
 use cofferdam_native::SysError;
-use cofferdam_native::signals::{Signals, stop_self};
-use cofferdam_native::supervise::{Cause, Notice, Passage, Patience as Limits, StreamName};
+use cofferdam_native::signals::Signals;
+use cofferdam_native::supervise::{Cause, Passage, Patience as Limits};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::memory::Counter;
 use crate::backend::Observer;
 use crate::engine::http::{Pending, Upgraded};
 use crate::engine::{Engine, EngineError, Frames};
-use console::{Console, END_OF_INPUT};
+use console::Console;
 use sink::Sink;
 
 /// A container that was started, with its streams and the question how it ends.
@@ -267,122 +268,6 @@ impl Watch<'_> {
         })
     }
 
-    fn carry(&mut self, ready: &Ready) -> Result<(), Lost> {
-        for (sink, ready) in self.sinks.iter_mut().zip(ready.sinks) {
-            if ready {
-                sink.write();
-            }
-        }
-        self.hear_calls(&ready.calls)?;
-        if ready.stdin {
-            self.read_input();
-        }
-        if ready.stream {
-            self.write_input();
-            if !self.has_pending() {
-                self.read_output()?;
-            }
-        }
-        if self.sinks.iter_mut().any(Sink::lost_reader) && !self.has_ended {
-            // The program learns it as it would have without us, as after `| head`.
-            self.signal(SIGPIPE)?;
-        }
-        Ok(())
-    }
-
-    fn read_output(&mut self) -> Result<(), Lost> {
-        let Some(stream) = &mut self.stream else { return Ok(()) };
-        let mut buffer = vec![0; 64 * 1024];
-        match stream.read(&mut buffer) {
-            Ok(0) => {
-                self.stream = None;
-                self.count_kills();
-            }
-            Ok(got) => {
-                self.last_output = Instant::now();
-                self.take(&buffer[..got])?;
-            }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
-                ) => {}
-            // The question how it ends says what became of the engine.
-            Err(_) => self.stream = None,
-        }
-        Ok(())
-    }
-
-    /// The last moment at which its control group is sure to be there.
-    fn count_kills(&mut self) {
-        let kills = self.killed.as_ref().and_then(Counter::kills);
-        self.ran_out |= kills.is_some_and(|kills| kills > 0);
-    }
-
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Lost> {
-        let Self { frames, sinks, observer, .. } = self;
-        if self.console.is_some() {
-            observer.output(StreamName::Stdout, bytes);
-            sinks[0].add(bytes);
-            return Ok(());
-        }
-        let taken = frames.take(bytes, &mut |stream, piece| {
-            observer.output(stream, piece);
-            match stream {
-                StreamName::Stdout => sinks[0].add(piece),
-                StreamName::Stderr => sinks[1].add(piece),
-            }
-        });
-        taken.map_err(|error| Lost(format!("the engine sent {error}")))
-    }
-
-    fn read_input(&mut self) {
-        let Some(stdin) = self.stdin else { return };
-        let mut buffer = [0; 16 * 1024];
-        match rustix::io::read(stdin, &mut buffer) {
-            Ok(got) if got > 0 => {
-                self.input.extend_from_slice(&buffer[..got]);
-                self.write_input();
-            }
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
-            // Its end, or a terminal that went away, which to the command is the same.
-            _ => {
-                self.stdin = None;
-                self.end_input();
-            }
-        }
-    }
-
-    fn write_input(&mut self) {
-        let Some(stream) = self.stream.as_mut().filter(|_| !self.input.is_empty()) else { return };
-        match stream.write(&self.input) {
-            Ok(taken) => {
-                self.input.drain(..taken);
-            }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
-                ) => {}
-            // The command does not read any more.
-            Err(_) => {
-                self.input.clear();
-                self.stdin = None;
-            }
-        }
-    }
-
-    fn end_input(&mut self) {
-        if self.console.is_some() {
-            // An engine that hears no more from us says no more either, where there is a terminal.
-            self.input.push(END_OF_INPUT);
-            self.write_input();
-        } else if let Some(stream) = &self.stream {
-            // One that is closed already has no more input either.
-            stream.shutdown(Shutdown::Write).ok();
-        }
-    }
-
     fn heard_end(&mut self) -> Result<bool, Lost> {
         match self.end.step() {
             Ok(None) => Ok(false),
@@ -394,125 +279,5 @@ impl Watch<'_> {
                 Err(EngineError::trouble("the wait for the end".to_owned(), trouble).into())
             }
         }
-    }
-
-    /// What was answered is over, whatever the answer: it may have ended meanwhile, and what else is wrong shows
-    /// in how it ends.
-    fn hear_calls(&mut self, ready: &[bool]) -> Result<(), Lost> {
-        let mut left = Vec::new();
-        for (at, mut call) in std::mem::take(&mut self.calls).into_iter().enumerate() {
-            let answer = match ready.get(at) {
-                Some(true) => call.answer.step().map_err(|trouble| {
-                    Lost::from(EngineError::trouble("a signal".to_owned(), trouble))
-                })?,
-                _ => None,
-            };
-            if answer.is_none() {
-                left.push(call);
-            }
-        }
-        self.calls = left;
-        Ok(())
-    }
-
-    fn keep_time(&mut self) -> Result<(), Lost> {
-        let now = Instant::now();
-        if self.calls.iter().any(|call| now >= call.deadline) {
-            return Err(EngineError::Hung { call: "a signal".to_owned() }.into());
-        }
-        if let Some(kill_at) = self.kill_at {
-            if now >= kill_at {
-                if self.is_killed {
-                    return Err(Lost(format!("killed {} s ago, and no end", REAP.as_secs())));
-                }
-                self.kill()?;
-            }
-            return Ok(());
-        }
-        let idle = self.limits.idle.filter(|idle| now >= self.last_output + *idle);
-        let wall = (now >= self.started + self.limits.wall).then_some(self.limits.wall);
-        if let Some(limit) = wall.or(idle) {
-            self.cause = if wall.is_some() { Cause::WallTimeout } else { Cause::IdleTimeout };
-            self.observer.notice(&Notice::TimedOut { limit, idle: wall.is_none() });
-            self.stop("timeout", SIGTERM)?;
-        }
-        Ok(())
-    }
-
-    /// Asks the command to end and sets the time of the kill.
-    fn stop(&mut self, reason: &'static str, signal: i32) -> Result<(), Lost> {
-        self.observer.notice(&Notice::Stopping { reason, signal });
-        self.signal(signal)?;
-        // A stopped process acts on no request but this one.
-        self.signal(SIGCONT)?;
-        self.kill_at = Some(Instant::now() + self.limits.grace);
-        Ok(())
-    }
-
-    fn kill(&mut self) -> Result<(), Lost> {
-        self.is_killed = true;
-        self.kill_at = Some(Instant::now() + REAP);
-        self.signal(SIGKILL)
-    }
-
-    fn next_signal(&self) -> Result<Option<i32>, Lost> {
-        self.signals.next().map_err(|error| Lost(error.to_string()))
-    }
-
-    fn pass_signals_on(&mut self) -> Result<(), Lost> {
-        while let Some(number) = self.next_signal()? {
-            match number {
-                SIGTERM | SIGHUP if self.kill_at.is_none() => {
-                    self.cause = Cause::Canceled(number);
-                    self.stop("signal", number)?;
-                }
-                SIGTSTP => {
-                    self.signal(SIGTSTP)?;
-                    match &mut self.console {
-                        Some(console) => console.stop_self()?,
-                        None => stop_self()?,
-                    }
-                    self.signal(SIGCONT)?;
-                }
-                SIGINT => {
-                    self.cause = Cause::Canceled(number);
-                    if self.is_impatient() {
-                        let notice = Notice::Stopping { reason: "interrupts", signal: SIGKILL };
-                        self.observer.notice(&notice);
-                        self.kill()?;
-                    } else {
-                        self.signal(number)?;
-                    }
-                }
-                SIGWINCH => self.fit()?,
-                other => self.signal(other)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives the container's terminal the size of ours.
-    fn fit(&mut self) -> Result<(), Lost> {
-        let Some(size) = self.console.as_ref().and_then(Console::size) else { return Ok(()) };
-        let (rows, columns) = (size.rows, size.columns);
-        self.call(&format!("/containers/{}/resize?h={rows}&w={columns}", self.id))
-    }
-
-    fn is_impatient(&mut self) -> bool {
-        let now = Instant::now();
-        self.interrupts.push(now);
-        self.interrupts.retain(|at| now - *at < IMPATIENT.1);
-        self.interrupts.len() >= IMPATIENT.0
-    }
-
-    /// To the container's first process, which passes it on. One that has ended is no failure.
-    fn signal(&mut self, signal: i32) -> Result<(), Lost> {
-        self.call(&format!("/containers/{}/kill?signal={signal}", self.id))
-    }
-
-    fn call(&mut self, target: &str) -> Result<(), Lost> {
-        let answer = self.engine.await_answer(target)?;
-        self.calls.push(Call { answer, deadline: Instant::now() + REAP });
-        Ok(())
     }
 }
