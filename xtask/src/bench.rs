@@ -39,10 +39,12 @@ percentile and the ratio of the median to the base case; for many starts at once
 Benches:
   start   all of the following: starting a command bare, sandboxed, in bubblewrap; from a process
           that lives on, as servers do (start-library); and every way in one run, Docker's too (start-all)
-  session  a command in a session that is there already
+  session  a command in a session that is there already; and in one in a container, against `docker exec`
+          (session-docker)
   throughput  how many a second, with several callers at once
   docker  a container of ours against `docker run --rm` with the same hardening
-  container-work  a test run in a container of ours, and outside
+  container-work  a test run and a build (container-work-build) of some seconds: outside, in a container of
+          its own, and in one that is there already
   size    starting one in a workspace of 3 files and of 100,000
   git     git status, outside a sandbox and inside
   grep    grep -r over a tree, outside and inside
@@ -86,9 +88,11 @@ const BENCHES: &[Bench] = &[
     Bench { name: "start-library", kind: Kind::Rounds(driver::cases), most_rounds: usize::MAX },
     Bench { name: "start-all", kind: Kind::Rounds(engine::cases), most_rounds: 50 },
     Bench { name: "session", kind: Kind::Rounds(session::cases), most_rounds: usize::MAX },
+    Bench { name: "session-docker", kind: Kind::Rounds(session::in_container), most_rounds: 100 },
     Bench { name: "throughput", kind: Kind::Rounds(throughput::cases), most_rounds: 20 },
     Bench { name: "docker", kind: Kind::Rounds(docker::start), most_rounds: 50 },
-    Bench { name: "container-work", kind: Kind::Rounds(docker::work), most_rounds: 5 },
+    Bench { name: "container-work", kind: Kind::Rounds(docker::test_run), most_rounds: 7 },
+    Bench { name: "container-work-build", kind: Kind::Rounds(docker::build), most_rounds: 7 },
     Bench { name: "size", kind: Kind::Rounds(start::sizes), most_rounds: usize::MAX },
     Bench { name: "git", kind: Kind::Rounds(overhead::git), most_rounds: 50 },
     Bench { name: "grep", kind: Kind::Rounds(overhead::grep), most_rounds: 20 },

@@ -46,7 +46,7 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
 }
 
 /// What an engine does after an answer takes it about as long.
-const PAUSE: Duration = Duration::from_millis(150);
+pub(super) const PAUSE: Duration = Duration::from_millis(150);
 
 /// An engine that answers, with an image of ours and a container that waits.
 pub(super) struct Engine {

@@ -52,14 +52,6 @@ pub(crate) fn cargo_build(place: &Place) -> Result<Vec<Case>> {
 /// The same script, outside and inside.
 fn pair(place: &Place, name: &str, script: &str) -> Result<Vec<Case>> {
     let cofferdam = release::binary()?;
-    let own = |command: &mut std::process::Command| {
-        // Toolchains are found by the user's own search path and home.
-        for variable in ["PATH", "HOME", "RUSTUP_HOME"] {
-            if let Some(value) = std::env::var_os(variable) {
-                command.env(variable, value);
-            }
-        }
-    };
     let mut outside = place.command("/bin/sh");
     outside.args(["-c", script]);
     let mut inside = with(place, &cofferdam, &[NATIVE, &["/bin/sh", "-c", script]].concat());
@@ -69,6 +61,15 @@ fn pair(place: &Place, name: &str, script: &str) -> Result<Vec<Case>> {
         Case::command(format!("`{name}` outside"), outside),
         Case::command(format!("`{name}` inside, start included"), inside),
     ])
+}
+
+/// Toolchains are found by the user's own search path and home.
+pub(super) fn own(command: &mut std::process::Command) {
+    for variable in ["PATH", "HOME", "RUSTUP_HOME"] {
+        if let Some(value) = std::env::var_os(variable) {
+            command.env(variable, value);
+        }
+    }
 }
 
 /// 10,000 files of text in 200 directories.

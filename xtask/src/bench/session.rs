@@ -9,18 +9,16 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 
 use super::case::Case;
+use super::engine::{Engine, PAUSE};
 use super::place::Place;
-use super::start::{NOTHING, with};
+use super::start::{NOTHING, prove, shown_by, with};
 use crate::release;
 
 pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
     let program = release::binary()?;
-    let session = Session::start(place, &program)?;
-    session.exec("exit 83", 83)?;
-    let socket = session.socket.clone();
-    let mut asked = Case::new("`/bin/true` in a session, recorded", move || {
-        exec(&socket, &serde_json::json!([NOTHING]), 0)
-    });
+    let on = ["--sandbox", "native", "--relax", "limits"];
+    let session = Session::start(&|args| with(place, &program, args), place, &on)?;
+    let mut asked = session.asked("`/bin/true` in a session, recorded");
     let by_hand = with(place, &program, &["session", "exec", &session.run, "--", NOTHING]);
     asked.keep(session);
     Ok(vec![
@@ -30,28 +28,74 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
     ])
 }
 
+/// The same in a container, against the engine's own way into that very container.
+pub(crate) fn in_container(place: &Place) -> Result<Vec<Case>> {
+    let names = [
+        "`docker exec` of `/bin/true` into a session's container",
+        "`/bin/true` in that session, recorded",
+        "`cofferdam session exec`",
+    ];
+    let engine = match Engine::find(place) {
+        Ok(engine) => engine,
+        Err(error) => {
+            let reason = format!("{error:#}");
+            return Ok(names.map(|name| Case::skipped(name, reason.clone())).into());
+        }
+    };
+    let program = release::binary()?;
+    let ours = |args: &[&str]| {
+        let mut command = with(place, &program, args);
+        command.env("DOCKER_HOST", engine.host());
+        command
+    };
+    let session = Session::start(&ours, place, &["--sandbox", "docker"])?;
+    let container = format!("cofferdam-{}", session.run);
+    prove(shown_by(engine.docker(), &["exec", &container]), 83, "started\n")?;
+    let mut peer = engine.docker();
+    peer.args(["exec", &container, NOTHING]);
+    let [peer_name, asked_name, by_hand_name] = names;
+    let asked = session.asked(asked_name);
+    let by_hand = ours(&["session", "exec", &session.run, "--", NOTHING]);
+    let mut by_hand = Case::command(by_hand_name, by_hand);
+    // The last case to go takes the session with it, and then the engine.
+    by_hand.keep((session, engine));
+    let mut cases = vec![Case::command(peer_name, peer), asked, by_hand];
+    for case in &mut cases {
+        case.pause = PAUSE;
+    }
+    Ok(cases)
+}
+
 /// A session that is stopped in the end.
-struct Session {
-    run: String,
+pub(super) struct Session {
+    pub(super) run: String,
     socket: PathBuf,
     stop: Command,
 }
 
 impl Session {
-    fn start(place: &Place, program: &Path) -> Result<Self> {
-        let head = ["session", "start", "--json", "--sandbox", "native", "--relax", "limits"];
-        let started = with(place, program, &head).output().context("cannot start a session")?;
+    /// `ours` is the program with these arguments, where the session is to be.
+    pub(super) fn start(
+        ours: &dyn Fn(&[&str]) -> Command,
+        place: &Place,
+        flags: &[&str],
+    ) -> Result<Self> {
+        let head = [&["session", "start", "--json"], flags].concat();
+        let started = ours(&head).output().context("cannot start a session")?;
         let said: serde_json::Value = serde_json::from_slice(&started.stdout)
             .with_context(|| String::from_utf8_lossy(&started.stderr).into_owned())?;
         let run = said["run"].as_str().context("the session has no name")?.to_owned();
         let socket = place.state().join("cofferdam/runs").join(&run).join("socket");
-        let stop = with(place, program, &["session", "stop", &run, "--quiet"]);
+        let stop = ours(&["session", "stop", &run, "--quiet"]);
+        // Only a session that runs what it is told is timed.
+        exec(&socket, &serde_json::json!(["/bin/sh", "-c", "exit 83"]), 83)?;
         Ok(Self { run, socket, stop })
     }
 
-    /// Only a session that runs what it is told is timed.
-    fn exec(&self, script: &str, code: i64) -> Result<()> {
-        exec(&self.socket, &serde_json::json!(["/bin/sh", "-c", script]), code)
+    /// Nothing, asked for as a server does.
+    fn asked(&self, name: &str) -> Case {
+        let socket = self.socket.clone();
+        Case::new(name, move || exec(&socket, &serde_json::json!([NOTHING]), 0))
     }
 }
 
