@@ -9,7 +9,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use cofferdam_testkit::docker::{Which, as_root_and_as_user};
+use cofferdam_testkit::TestEnv;
+use cofferdam_testkit::docker::{Engine, Which, as_root_and_as_user};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
@@ -27,27 +28,37 @@ fn an_image_that_is_there() {
     in_an_image(&static_binary(), "cofferdam-test-image:2", "first\n2\n");
 }
 
+/// An image of one static program, with a variable of its own; its id.
+fn made(engine: &Engine, name: &str) -> String {
+    let tree = tempfile::tempdir().unwrap();
+    let bin = tree.path().join("image/bin");
+    fs::create_dir_all(&bin).unwrap();
+    fs::copy("/bin/busybox", bin.join("busybox")).unwrap();
+    for name in ["sh", "cat", "echo", "id", "ls", "touch", "sed"] {
+        symlink("busybox", bin.join(name)).unwrap();
+    }
+    let own = tree.path().join("image/opt/own");
+    fs::create_dir_all(&own).unwrap();
+    symlink("/bin/busybox", own.join("printf")).unwrap();
+    fs::write(tree.path().join("image/made-for-this"), "from the image\n").unwrap();
+    let archive = tree.path().join("image.tar");
+    let packed = Command::new("tar")
+        .arg("-C")
+        .arg(tree.path().join("image"))
+        .arg("-cf")
+        .arg(&archive)
+        .arg(".")
+        .status();
+    assert!(packed.unwrap().success());
+    let archive = archive.to_str().unwrap();
+    let env = "ENV OWN=image";
+    engine.client(&["import", "--change", env, "--change", "ENV PATH=/opt/own:/bin", archive, name])
+}
+
 /// `held` is the first process's name, and how many system call filters are on.
 fn in_an_image(binary: &str, name: &str, held: &str) {
     as_root_and_as_user(binary, Which::Docker, |engine, env| {
-        let tree = tempfile::tempdir().unwrap();
-        let bin = tree.path().join("image/bin");
-        fs::create_dir_all(&bin).unwrap();
-        fs::copy("/bin/busybox", bin.join("busybox")).unwrap();
-        for name in ["sh", "cat", "echo", "id", "ls", "touch", "sed"] {
-            symlink("busybox", bin.join(name)).unwrap();
-        }
-        fs::write(tree.path().join("image/made-for-this"), "from the image\n").unwrap();
-        let archive = tree.path().join("image.tar");
-        let packed = Command::new("tar")
-            .arg("-C")
-            .arg(tree.path().join("image"))
-            .arg("-cf")
-            .arg(&archive)
-            .arg(".")
-            .status();
-        assert!(packed.unwrap().success());
-        let id = engine.client(&["import", archive.to_str().unwrap(), name]);
+        let id = made(engine, name);
         env.file("f", "old\n");
         let script = "cat /made-for-this f; test $(id -u) != 0 || echo root; test ! -e /usr || ls /usr; \
                       touch /x || echo kept; echo new > f";
@@ -64,4 +75,38 @@ fn in_an_image(binary: &str, name: &str, held: &str) {
         let gone = engine.run(env, &["--image", name], "true");
         gone.assert_exit(125).assert_stderr_has("it has no image");
     });
+}
+
+/// Our own first process takes the orders, so that it must run in there.
+#[test]
+#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
+fn a_session_in_an_image() {
+    let name = "cofferdam-test-image:3";
+    as_root_and_as_user(&static_binary(), Which::Docker, |engine, env| {
+        made(engine, name);
+        let start = ["session", "start", "--sandbox", "docker", "--image", name, "--env", "A=b"];
+        engine.command(env, start).assert_exit(0);
+        let exec = |script: &str| {
+            let words = ["session", "exec", "last", "--", "sh", "-c", script];
+            engine.command(env, words)
+        };
+        let script = "cat /made-for-this; printf '%s %s\\n' \"$OWN\" \"$A\"; echo new > f";
+        exec(script).assert_exit(0).assert_stdout("from the image\nimage b\n");
+        exec("cat f; test ! -e /usr").assert_exit(0).assert_stdout("new\n");
+        // A name is looked for where the image says.
+        engine
+            .command(env, ["session", "exec", "last", "--", "printf", "found"])
+            .assert_exit(0)
+            .assert_stdout("found");
+        engine.command(env, ["session", "stop", "last"]).assert_exit(0);
+        assert_eq!(env.manifest("last").bytes("after", "f"), b"new\n");
+        engine.client(&["rmi", name]);
+    });
+    let engine = Engine::shared(Which::Docker);
+    let env = TestEnv::with_binary(BINARY);
+    made(&engine, name);
+    let start = ["session", "start", "--sandbox", "docker", "--image", name];
+    let refused = engine.command(&env, start);
+    refused.assert_exit(125).assert_stderr_has("needs shared libraries");
+    engine.client(&["rmi", name]);
 }

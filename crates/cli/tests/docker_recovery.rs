@@ -43,6 +43,28 @@ fn killed_at_random_moments() {
     });
 }
 
+/// Not even the next clean-up is needed: nothing of the command runs on.
+#[test]
+#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
+fn a_command_ends_with_its_owner() {
+    as_root_and_as_user(BINARY, Which::Docker, |engine, env| {
+        let (ready, alive) = (env.workspace().join("ready"), env.workspace().join("alive"));
+        let script = "touch ready; setsid sh -c 'while :; do touch alive; sleep 0.1; done'";
+        let mut child = engine.spawn(env, &["--mode", "direct"], script);
+        assert!(wait_until(Duration::from_secs(30), || ready.exists()));
+        let name = format!("cofferdam-{}", env.seen_runs().iter().next().unwrap());
+        let running = || engine.client(&["inspect", "--format", "{{.State.Running}}", &name]);
+        assert_eq!(running(), "true");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(wait_until(Duration::from_secs(10), || running() == "false"));
+        std::fs::remove_file(&alive).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!alive.exists(), "somebody still writes");
+        engine.command(env, ["gc"]).assert_exit(0);
+    });
+}
+
 /// How often: more in the long form of the tests.
 fn kills() -> u64 {
     let asked = std::env::var("TEST_KILLS").ok();

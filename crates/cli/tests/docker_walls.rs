@@ -113,6 +113,8 @@ attempt("name", lambda: socket.getaddrinfo("example.com", 80))
 attempt("unix", lambda: socket.socket(socket.AF_UNIX).connect(sys.argv[2]))
 for engine in "/run/docker.sock", "/var/run/docker.sock":
     attempt(engine, lambda: socket.socket(socket.AF_UNIX).connect(engine))
+# Where the first process called whoever started it.
+attempt("line", lambda: socket.socket(socket.AF_UNIX).connect("/run/cofferdam/home/line"))
 server = socket.create_server(("127.0.0.1", 0))
 socket.create_connection(server.getsockname(), 1)
 print("own loopback works")
@@ -123,7 +125,7 @@ print(*[line.split(":")[0].strip() for line in open("/proc/net/dev").readlines()
         let script = format!("/usr/bin/python3 probe.py {port} {}", path.display());
         let done = engine.run(env, &[], &script);
         done.assert_exit(0).assert_stdout(
-            "no tcp\nno outside\nno name\nno unix\nno /run/docker.sock\nno /var/run/docker.sock\n\
+            "no tcp\nno outside\nno name\nno unix\nno /run/docker.sock\nno /var/run/docker.sock\nno line\n\
              own loopback works\nlo\n",
         );
         assert_eq!(tcp.accept().unwrap_err().kind(), ErrorKind::WouldBlock);

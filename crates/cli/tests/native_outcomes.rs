@@ -24,6 +24,34 @@ fn codes_and_signals() {
     });
 }
 
+/// A code of the command's own is told from a death, whatever number it has.
+#[test]
+fn a_code_like_that_of_a_signal_is_a_code() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        claim::run(env, &[], "exit 143").assert_exit(143);
+        let outcome = &env.latest_record()["outcome"];
+        assert_eq!((&outcome["class"], &outcome["exit_code"]), (&"exited".into(), &143.into()));
+        claim::run(env, &[], "kill -TERM $$").assert_exit(143);
+        let outcome = &env.latest_record()["outcome"];
+        assert_eq!((&outcome["class"], &outcome["signal"]), (&"signaled".into(), &15.into()));
+    });
+}
+
+#[test]
+fn what_a_command_used_is_recorded() {
+    const MEMORY: u64 = 80 << 20;
+    claim::as_root_and_as_user(BINARY, |env| {
+        let work = format!("x = b'x' * {MEMORY}; sum(range(10_000_000))");
+        let script = format!("/usr/bin/python3 -c \"{work}\"; sleep 0.3");
+        claim::run(env, &[], &script).assert_exit(0);
+        let usage = env.latest_record()["usage"].clone();
+        let number = |name: &str| usage[name].as_u64().unwrap_or_else(|| panic!("{name}: {usage}"));
+        assert!(number("wall_ms") >= 300 && number("wall_ms") < 60_000, "{usage}");
+        assert!((20..30_000).contains(&number("user_ms")), "{usage}");
+        assert!((MEMORY..4 * MEMORY).contains(&number("max_rss_bytes")), "{usage}");
+    });
+}
+
 #[test]
 fn signals_reach_the_program() {
     claim::as_root_and_as_user(BINARY, |env| {
