@@ -15,7 +15,7 @@ use crate::json;
 
 /// Serve an agent over the Model Context Protocol, on standard input and output.
 ///
-/// Each connection has a session of its own on the native backend, which ends with it. The options describe the
+/// Each connection has a session of its own, which ends with it. The options describe the
 /// sandbox, as with `session start`. Nothing reaches the workspace: what the agent changed is reviewed and applied with
 /// `cofferdam diff` and `cofferdam apply`.
 #[derive(Debug, Args)]

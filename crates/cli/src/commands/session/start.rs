@@ -25,7 +25,7 @@ use crate::json;
 /// Start a session and print its id.
 ///
 /// It goes on until `session stop`. The limits of memory, processors and processes are for all its
-/// commands together; the timeouts are for each. Held on the native backend only.
+/// commands together; the timeouts are for each.
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
     #[command(flatten)]
