@@ -31,6 +31,10 @@ const PROGRAMS: &[Program] = &[
     Program { name: "dockerd", package: "docker.io", why: "an engine for the tests" },
     Program { name: "docker", package: "docker.io", why: "a client to look at engines with" },
     Program { name: "podman", package: "podman", why: "another engine for the tests" },
+    Program { name: "newuidmap", package: "uidmap", why: "an engine without root" },
+    Program { name: "setpriv", package: "util-linux", why: "to start it as its user" },
+    Program { name: "crun", package: "crun", why: "another runtime" },
+    Program { name: "runsc", package: "runsc", why: "a runtime with a kernel of its own" },
     Program { name: "runc", package: "runc", why: "the runtime of both" },
     Program { name: "busybox", package: "busybox-static", why: "what the tests make an image of" },
     Program {

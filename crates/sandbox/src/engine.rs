@@ -63,6 +63,18 @@ pub struct Engine {
     /// What starts its containers where nothing else is asked for; empty where it did not say.
     #[serde(default)]
     pub(crate) default_runtime: String,
+    #[serde(default)]
+    pub(crate) rights: Rights,
+}
+
+/// Whose rights an engine has on its host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Rights {
+    #[default]
+    Roots,
+    /// Podman's without root: the user's own, in a user namespace.
+    Users,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,6 +175,7 @@ impl Engine {
             api: format!("{major}.{minor}"),
             processors: None,
             default_runtime: String::new(),
+            rights: Rights::Roots,
         })
     }
 

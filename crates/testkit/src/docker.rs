@@ -1,5 +1,8 @@
 //! Claims about container engines: real ones, of their own. `cargo xtask test` starts an engine for all tests
-//! and says where its socket is; a test that has to kill one starts [`PrivateEngine`].
+//! and says where its socket is; a test that has to kill one starts [`PrivateEngine`]; [`Rootless`] is Podman without
+//! root.
+
+mod rootless;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,6 +14,7 @@ use std::time::Duration;
 
 use crate::unprivileged::ID;
 use crate::{Finished, TestEnv, wait_until};
+pub use rootless::Rootless;
 
 /// Which engine a claim is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -211,6 +211,7 @@ fn carry_out(
             stdin: stdin_kind(stage),
             processors: engine.processors.unwrap_or(1).max(1),
             flavor: engine.flavor,
+            rights: engine.rights,
             ulimits: ulimit::ulimits(engine.flavor),
         },
     )?;
@@ -238,8 +239,13 @@ fn carry_out(
         None => pid(engine, &inspect)?,
     };
     let killed = Counter::of(pid);
-    let process = match effective::process(pid, plan, user, &ready.hidden) {
+    let layered = ready.layered;
+    let process = match effective::process(pid, plan, user, &ready.hidden, &layered) {
         Process::Otherwise(what) => return Err(Trouble::Violation(what)),
+        // Only the kernel tells what such a mount is made of.
+        Process::Unseen if !layered.is_empty() => {
+            return Err(Trouble::Violation("nothing is seen of its mounts".to_owned()));
+        }
         process => process,
     };
     // Seen to be as planned. Who calls us has started nothing yet.

@@ -101,7 +101,7 @@ pub(super) fn examine(place: &Place, engine: Engine) -> Vec<Check> {
 fn container(place: &Place, engine: Engine) -> Check {
     let begun = Instant::now();
     let tried = match Found::find(engine.backend, &place.engines) {
-        Ok(found) => match docker::unfit(&found) {
+        Ok(mut found) => match docker::unfit(&mut found, &place.engines) {
             Ok(None) => docker::trial(&found),
             Ok(Some(lack)) => return engine.container.fail(lack.reason, lack.remedy),
             Err(why) => Err(why),

@@ -2,6 +2,8 @@
 //! not promised.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 
 use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::{Caps, Guarantee, Lack};
@@ -11,7 +13,7 @@ use cofferdam_core::spec::{Network, Pull, SandboxSpec};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::engine::{Engine, Flavor, Patience, Surroundings};
+use crate::engine::{Engine, EngineError, Flavor, Patience, Rights, Surroundings};
 use crate::first::runs_anywhere;
 
 /// As much of `/info` as decides something. Absent is no.
@@ -32,6 +34,53 @@ pub(super) struct Info {
     mem_total: u64,
     #[serde(rename = "NCPU")]
     processors: u64,
+    #[serde(skip)]
+    own: Option<Own>,
+}
+
+/// What only Podman's own interface says, of a service without root: the other one keeps that to itself, and takes
+/// limits that it cannot hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Own {
+    /// Controllers of the control groups that it may use.
+    pub(super) controllers: Vec<String>,
+    /// Whether it is the very user's who asks.
+    pub(super) is_ours: bool,
+}
+
+/// `/libpod/info`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Libpod {
+    host: LibpodHost,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LibpodHost {
+    security: LibpodSecurity,
+    cgroup_version: String,
+    cgroup_controllers: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct LibpodSecurity {
+    rootless: bool,
+}
+
+impl LibpodHost {
+    fn own(self, engine: &Engine, around: &Surroundings) -> Option<Own> {
+        if !self.security.rootless {
+            return None;
+        }
+        // Only the second version lets anybody but root set limits.
+        let controllers =
+            if self.cgroup_version == "v2" { self.cgroup_controllers } else { Vec::new() };
+        let owner = fs::metadata(&engine.socket).map(|meta| meta.uid());
+        let is_ours = around.uid != 0 && owner.is_ok_and(|owner| owner == around.uid);
+        Some(Own { controllers, is_ours })
+    }
 }
 
 impl Info {
@@ -52,6 +101,10 @@ impl Info {
                 "Docker Desktop runs in a machine of its own, which does not see this disk";
             return lack(reason, "use an engine on this host");
         }
+        if self.own.as_ref().is_some_and(|own| !own.is_ours) {
+            let reason = "it runs without root, and is another user's";
+            return lack(reason, "run cofferdam as the user whose engine it is");
+        }
         if self.has_option("name=rootless") {
             let reason = "it runs rootless, where files would belong to ids that are not yours";
             return lack(reason, "use the native backend, or an engine of root's");
@@ -61,9 +114,8 @@ impl Info {
 }
 
 /// Why no run at all can be carried out by this engine; or why it did not say.
-pub(crate) fn unfit(engine: &Engine) -> Result<Option<Lack>, String> {
-    let info: Info = engine.get("/info", Patience::Short).map_err(|error| error.to_string())?;
-    Ok(info.unfit())
+pub(crate) fn unfit(engine: &mut Engine, around: &Surroundings) -> Result<Option<Lack>, String> {
+    asked(engine, around).map(|info| info.unfit()).map_err(|error| error.to_string())
 }
 
 /// What of a request only the engine can answer for.
@@ -85,7 +137,7 @@ pub(crate) fn caps(
     let told = |error: &dyn std::fmt::Display| {
         Caps::unusable(backend, error.to_string(), "look at the engine's log")
     };
-    let info: Info = match engine.get("/info", Patience::Short) {
+    let info = match asked(engine, around) {
         Ok(info) => info,
         Err(error) => return told(&error),
     };
@@ -108,6 +160,16 @@ pub(crate) fn caps(
             || engine.get::<Value>("/networks/bridge", Patience::Short).is_ok();
     }
     judge(backend, engine.flavor, &info, spec, &found)
+}
+
+fn asked(engine: &mut Engine, around: &Surroundings) -> Result<Info, EngineError> {
+    let mut info: Info = engine.get("/info", Patience::Short)?;
+    if engine.flavor == Flavor::Podman {
+        let libpod: Libpod = engine.get("/libpod/info", Patience::Short)?;
+        info.own = libpod.host.own(engine, around);
+    }
+    engine.rights = if info.own.is_some() { Rights::Users } else { Rights::Roots };
+    Ok(info)
 }
 
 /// Why a container cannot take the commands of a session: its first process must be ours, and reach us.
@@ -155,13 +217,20 @@ pub(super) fn judge(
     caps.enforces.remove(&Landlock);
     caps.enforces.extend([ImageRoot, SeccompProfile, NetworkHost, NetworkBridge, Runtime, Tty]);
     let limits = "boot the host with the control group switched on, as the engine's info says";
-    for (guarantee, there, what) in [
-        (MemoryLimit, info.memory_limit && info.swap_limit, "memory and swap"),
-        (CpuLimit, info.cpu_quota, "processor time"),
-        (PidsLimit, info.pids_limit, "the number of processes"),
+    let own = "log in where systemd gives you control groups of version 2, or use --relax limits";
+    let delegated = |name: &str| {
+        info.own.as_ref().is_none_or(|own| own.controllers.iter().any(|one| one == name))
+    };
+    for (guarantee, there, controller, what) in [
+        (MemoryLimit, info.memory_limit && info.swap_limit, "memory", "memory and swap"),
+        (CpuLimit, info.cpu_quota, "cpu", "processor time"),
+        (PidsLimit, info.pids_limit, "pids", "the number of processes"),
     ] {
         if !there {
             caps = caps.without(guarantee, format!("the engine cannot limit {what}"), limits);
+        } else if !delegated(controller) {
+            let reason = format!("the engine runs without root, and cannot limit {what} here");
+            caps = caps.without(guarantee, reason, own);
         }
     }
     if !info.has_option("name=seccomp") {

@@ -8,7 +8,7 @@ use cofferdam_native::outside::{Tree, system_trees};
 use serde_json::{Value, json};
 
 use super::{Trouble, clean, root};
-use crate::engine::{Engine, Patience, at};
+use crate::engine::{Engine, Patience, Rights, at};
 
 /// What is to be done.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) fn done(engine: &Engine, chore: &Chore<'_>) -> Result<i64, Trouble> {
             mounts.push(mount(&path, &path, true));
         }
     }
-    let request = json!({
+    let mut request = json!({
         "Image": root::image(engine)?.id,
         "Entrypoint": ["/bin/sh"],
         "Cmd": ["-c", chore.script],
@@ -44,10 +44,17 @@ pub(super) fn done(engine: &Engine, chore: &Chore<'_>) -> Result<i64, Trouble> {
         "HostConfig": {
             "ReadonlyRootfs": true, "CapDrop": ["ALL"], "SecurityOpt": ["no-new-privileges:true"],
             "NetworkMode": "none", "IpcMode": "private", "LogConfig": { "Type": "none" },
-            "Memory": 64 << 20, "MemorySwap": 64 << 20, "PidsLimit": 16, "Mounts": mounts,
+            "Mounts": mounts,
             "Ulimits": super::ulimit::ulimits(engine.flavor),
         },
     });
+    // Without root an engine may have nothing to hold limits by; what is run here needs none.
+    if engine.rights == Rights::Roots {
+        let limits = [("Memory", 64 << 20), ("MemorySwap", 64 << 20), ("PidsLimit", 16)];
+        for (name, most) in limits {
+            request["HostConfig"][name] = json!(most);
+        }
+    }
     let made: Value = engine.post("/containers/create", &request, Patience::Long)?;
     let id = at(&made, &["Id"]).as_str().unwrap_or_default().to_owned();
     let ended = engine

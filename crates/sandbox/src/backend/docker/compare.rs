@@ -161,7 +161,10 @@ fn mounts(seen: &mut Differences, asked: &CreateRequest, found: &Value) {
     for mount in found {
         let target = text(mount, "Destination");
         let host = &asked.host_config;
-        if !host.mounts.iter().any(|m| m.target == target) && !host.tmpfs.contains_key(&target) {
+        // What an overlay is made of, the kernel tells.
+        let is_overlay = host.binds.iter().any(|bind| bind.split(':').nth(1) == Some(&target));
+        let is_known = host.mounts.iter().any(|m| m.target == target);
+        if !is_known && !is_overlay && !host.tmpfs.contains_key(&target) {
             seen.0.push(format!("{target} is mounted, which nobody asked for"));
         }
     }

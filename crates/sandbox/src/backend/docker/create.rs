@@ -62,6 +62,11 @@ pub(super) struct HostConfig {
     pub(super) auto_remove: bool,
     pub(super) tmpfs: BTreeMap<String, String>,
     pub(super) mounts: Vec<MountPoint>,
+    /// Overlays that Podman mounts without root, for which it has no other word: `LOWER:TARGET:O,…`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) binds: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) userns_mode: Option<String>,
     pub(super) ulimits: Vec<Ulimit>,
     pub(super) log_config: LogConfig,
     #[serde(skip_serializing_if = "Option::is_none")]

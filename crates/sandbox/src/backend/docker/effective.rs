@@ -10,7 +10,7 @@ use cofferdam_core::spec::{Mode, Network, Seccomp as Filter};
 use cofferdam_native::outside::User;
 use serde_json::{Map, Value, json};
 
-use super::mountinfo;
+use super::mountinfo::{self, Layered};
 use super::request::First;
 use crate::engine::{Engine, at};
 
@@ -54,7 +54,13 @@ pub(super) enum Process {
 
 /// Looks at the process by its number on this host. One that is not the first of a namespace of its own is
 /// somebody else's, as where the engine counts in another namespace than we do.
-pub(super) fn process(pid: u64, plan: &Plan, user: User, hidden: &[PathBuf]) -> Process {
+pub(super) fn process(
+    pid: u64,
+    plan: &Plan,
+    user: User,
+    hidden: &[PathBuf],
+    layered: &[Layered],
+) -> Process {
     let proc = Path::new("/proc").join(pid.to_string());
     let seen = match fs::read_to_string(proc.join("status")) {
         Ok(status) if pid != 0 => judge(&status, plan, user),
@@ -63,7 +69,7 @@ pub(super) fn process(pid: u64, plan: &Plan, user: User, hidden: &[PathBuf]) -> 
     match (seen, fs::read(proc.join("mountinfo"))) {
         // One that has ended has no mounts.
         (Process::AsPlanned(said), Ok(mounts)) if !mounts.is_empty() => {
-            mountinfo::difference(&mounts, plan, hidden)
+            mountinfo::difference(&mounts, plan, hidden, layered)
                 .map_or(Process::AsPlanned(said), Process::Otherwise)
         }
         (seen, _) => seen,

@@ -18,7 +18,7 @@ use super::create::{
 };
 use super::root::FIRST;
 use crate::backend::local::MARKER;
-use crate::engine::Flavor;
+use crate::engine::{Flavor, Rights};
 use crate::first::{Filter, WORD};
 
 /// What was found or made for this run before the container.
@@ -47,6 +47,7 @@ pub(super) struct Ground {
     /// How many processors the engine's host has: a larger share of them than all is all.
     pub(super) processors: u64,
     pub(super) flavor: Flavor,
+    pub(super) rights: Rights,
     pub(super) ulimits: Vec<Ulimit>,
 }
 
@@ -57,6 +58,8 @@ pub(super) enum Workspace {
     Shown { path: PathBuf, mounts: Vec<(PathBuf, PathBuf)> },
     /// An overlay that the engine mounts.
     Volume(String),
+    /// An overlay that an engine without root mounts: the tree, and the layer that takes the changes.
+    Overlay { lower: PathBuf, upper: PathBuf, work: PathBuf },
     /// The host's directory itself.
     Itself(PathBuf),
 }
@@ -201,6 +204,9 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
             auto_remove: false,
             tmpfs: tmpfs(plan, ground)?,
             mounts: mounts(plan, ground)?,
+            binds: overlays(plan, ground)?,
+            // There the caller is the caller, and not root.
+            userns_mode: (ground.rights == Rights::Users).then(|| "keep-id".to_owned()),
             ulimits: ground.ulimits.clone(),
             // Output is carried by us and kept within its limit; the engine is to keep none.
             log_config: LogConfig { kind: "none".to_owned() },
@@ -263,12 +269,12 @@ fn mounts(plan: &Plan, ground: &Ground) -> Result<Vec<MountPoint>, Unfit> {
         }
     }
     let access = if plan.workspace.mode == Mode::Readonly { Access::Read } else { Access::Write };
-    mounts.push(ground.workspace.mount(&plan.workspace.target, access)?);
+    mounts.extend(ground.workspace.mount(&plan.workspace.target, access)?);
     if let (Some(view), Some(repository)) = (&ground.repository, &plan.repository) {
         // Written to only where nothing of it reaches the host's.
         let staged = plan.workspace.mode == Mode::Stage;
         let access = if staged { Access::Write } else { Access::Read };
-        mounts.push(view.mount(&repository.target, access)?);
+        mounts.extend(view.mount(&repository.target, access)?);
     }
     match &ground.workspace {
         Workspace::Shown { mounts: beside, .. } => {
@@ -278,7 +284,7 @@ fn mounts(plan: &Plan, ground: &Ground) -> Result<Vec<MountPoint>, Unfit> {
                 mounts.push(bind(source, target, access, Below::Left)?);
             }
         }
-        Workspace::Volume(_) | Workspace::Itself(_) => {
+        Workspace::Volume(_) | Workspace::Overlay { .. } | Workspace::Itself(_) => {
             for mount in &plan.mounts {
                 mounts.push(bind(&mount.source.real, &mount.target, mount.access, Below::Left)?);
             }
@@ -294,19 +300,38 @@ fn mounts(plan: &Plan, ground: &Ground) -> Result<Vec<MountPoint>, Unfit> {
 }
 
 impl Workspace {
-    fn mount(&self, target: &Path, access: Access) -> Result<MountPoint, Unfit> {
+    fn mount(&self, target: &Path, access: Access) -> Result<Option<MountPoint>, Unfit> {
         match self {
-            Self::Shown { path, .. } => bind(path, target, access, Below::Taken),
-            Self::Itself(path) => bind(path, target, access, Below::Left),
-            Self::Volume(name) => Ok(MountPoint {
+            Self::Shown { path, .. } => bind(path, target, access, Below::Taken).map(Some),
+            Self::Itself(path) => bind(path, target, access, Below::Left).map(Some),
+            Self::Overlay { .. } => Ok(None),
+            Self::Volume(name) => Ok(Some(MountPoint {
                 kind: MountKind::Volume,
                 source: name.clone(),
                 target: text(target.as_os_str(), "the workspace's place")?,
                 read_only: access == Access::Read,
                 bind_options: None,
-            }),
+            })),
         }
     }
+
+    /// In words that hold a path between signs: which those are, whoever made the layers has looked.
+    fn overlay(&self, target: &Path) -> Result<Option<String>, Unfit> {
+        let Self::Overlay { lower, upper, work } = self else { return Ok(None) };
+        let text = |path: &Path| text(path.as_os_str(), "a layer of the workspace");
+        let (lower, target) = (text(lower)?, text(target)?);
+        let (upper, work) = (text(upper)?, text(work)?);
+        Ok(Some(format!("{lower}:{target}:O,upperdir={upper},workdir={work}")))
+    }
+}
+
+fn overlays(plan: &Plan, ground: &Ground) -> Result<Vec<String>, Unfit> {
+    let mut all = Vec::new();
+    all.extend(ground.workspace.overlay(&plan.workspace.target)?);
+    if let (Some(view), Some(repository)) = (&ground.repository, &plan.repository) {
+        all.extend(view.overlay(&repository.target)?);
+    }
+    Ok(all)
 }
 
 /// Whether what is mounted below a directory is bound with it.

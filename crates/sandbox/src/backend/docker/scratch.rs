@@ -14,7 +14,7 @@ use cofferdam_native::{GIT_UPPER, GIT_WORK, UPPER, WORK};
 
 use super::chore::{self, Chore};
 use super::{Trouble, root, workspace};
-use crate::engine::Engine;
+use crate::engine::{Engine, Rights};
 
 /// What would not go. Nothing may be mounted in `dir` any more.
 pub(crate) fn remove(
@@ -57,7 +57,9 @@ fn note(path: &Path, answer: io::Result<()>, left: &mut Vec<String>) {
     }
 }
 
-/// Empties `work/work`. Root without any capability may do that to what belongs to root.
+/// Empties `work/work`. Root without any capability may do that to what belongs to root. An engine without root
+/// made it as the root of a container in which its user is somebody else: that is the first of the ids which the
+/// user was given, and where the user is root itself, the next.
 fn empty_as_root(
     engine: &Engine,
     work: &Path,
@@ -65,7 +67,11 @@ fn empty_as_root(
 ) -> Result<(), Trouble> {
     let script = "chmod 700 /scratch/work && rm -rf /scratch/work/*";
     let bind = Some((work, Path::new("/scratch")));
-    chore::done(engine, &Chore { script, user: "0:0", labels, bind }).map(|_| ())
+    let user = match engine.rights {
+        Rights::Roots => "0:0",
+        Rights::Users => "1:1",
+    };
+    chore::done(engine, &Chore { script, user, labels, bind }).map(|_| ())
 }
 
 /// Lets whoever owns the run see what was changed.

@@ -19,7 +19,7 @@ use super::compare::differences;
 use super::create::CreateRequest;
 use super::request::{Workspace, request};
 use super::*;
-use crate::engine::Flavor;
+use crate::engine::{Flavor, Rights};
 
 const FETCH: Fetch = Fetch { pull: Pull::Never, timeout: Span::secs(600) };
 
@@ -105,6 +105,7 @@ fn ground() -> Ground {
         stdin: Stdin::Empty,
         processors: 8,
         owner: Owner::Listens,
+        rights: Rights::Roots,
         flavor: Flavor::Docker,
         ulimits: ulimit::ulimits(Flavor::Docker),
     }

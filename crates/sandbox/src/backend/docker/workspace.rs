@@ -18,9 +18,10 @@ use cofferdam_native::{GIT_UPPER, GIT_WORK, PLACEHOLDERS, UPPER, WORK};
 use serde_json::Value;
 
 use super::create::VolumeRequest;
+use super::mountinfo::Layered;
 use super::request::Workspace;
 use super::{Trouble, clean};
-use crate::engine::{Engine, Patience};
+use crate::engine::{Engine, Patience, Rights};
 
 /// What stands ready for the container.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub(super) struct Ready {
     /// Of these, what was made by us.
     pub(super) placeholders: Vec<PathBuf>,
     pub(super) unprotected: Vec<PathBuf>,
+    /// What the kernel has to show of the overlays that an engine mounts.
+    pub(super) layered: Vec<Layered>,
 }
 
 /// Names in the run's directory: what covers lie over blocked paths, and where the workspace is.
@@ -60,6 +63,7 @@ pub(super) fn ready(plan: &Plan, place: &Place<'_>, engine: &Engine) -> Result<R
             hidden: view.hidden,
             placeholders: view.placeholders,
             unprotected: view.unprotected,
+            layered: Vec::new(),
         });
     }
     let source = &plan.workspace.source.real;
@@ -67,7 +71,8 @@ pub(super) fn ready(plan: &Plan, place: &Place<'_>, engine: &Engine) -> Result<R
     let mut ready = match plan.workspace.mode {
         Mode::Stage => {
             make_layers(dir, source)?;
-            Ready::new(volume(place, clean::volume_name(place.run), OF_WORKSPACE, engine)?)
+            let name = clean::volume_name(place.run);
+            Ready::new(layered(place, name, OF_WORKSPACE, engine)?)
         }
         Mode::Direct | Mode::Readonly => Ready::new(Workspace::Itself(source.0.clone())),
     };
@@ -80,7 +85,8 @@ pub(super) fn ready(plan: &Plan, place: &Place<'_>, engine: &Engine) -> Result<R
                 let link = dir.join(GIT_LOWER);
                 let source = &repository.source.real;
                 symlink(source, &link).map_err(failed("make", &link))?;
-                volume(place, clean::repository_volume_name(place.run), OF_REPOSITORY, engine)?
+                let name = clean::repository_volume_name(place.run);
+                layered(place, name, OF_REPOSITORY, engine)?
             }
             Mode::Direct | Mode::Readonly => {
                 ready.cover_settings(repository, dir)?;
@@ -88,6 +94,7 @@ pub(super) fn ready(plan: &Plan, place: &Place<'_>, engine: &Engine) -> Result<R
             }
         });
     }
+    ready.note_layers(plan);
     Ok(ready)
 }
 
@@ -100,6 +107,22 @@ struct Layers {
 
 const OF_WORKSPACE: Layers = Layers { lower: LOWER, upper: UPPER, work: WORK };
 const OF_REPOSITORY: Layers = Layers { lower: GIT_LOWER, upper: GIT_UPPER, work: GIT_WORK };
+
+/// An overlay that the engine mounts: as a volume, or, where it has no right to mount those, in its own way.
+fn layered(
+    place: &Place<'_>,
+    name: String,
+    layers: Layers,
+    engine: &Engine,
+) -> Result<Workspace, Trouble> {
+    if engine.rights == Rights::Roots {
+        return volume(place, name, layers, engine);
+    }
+    plain(place.dir)?;
+    let at = |name| place.dir.join(name);
+    let Layers { lower, upper, work } = layers;
+    Ok(Workspace::Overlay { lower: at(lower), upper: at(upper), work: at(work) })
+}
 
 /// A volume of the engine's, of which the layers lie in the run's directory.
 fn volume(
@@ -127,6 +150,18 @@ impl Ready {
             hidden: Vec::new(),
             placeholders: Vec::new(),
             unprotected: Vec::new(),
+            layered: Vec::new(),
+        }
+    }
+
+    /// Notes where overlays have to be seen.
+    fn note_layers(&mut self, plan: &Plan) {
+        let targets = [Some(&plan.workspace.target), plan.repository.as_ref().map(|r| &r.target)];
+        for (view, target) in [Some(&self.workspace), self.repository.as_ref()].iter().zip(targets)
+        {
+            if let (Some(Workspace::Overlay { upper, .. }), Some(target)) = (view, target) {
+                self.layered.push(Layered { target: target.to_path_buf(), upper: upper.clone() });
+            }
         }
     }
 
@@ -263,18 +298,23 @@ fn make_layers(dir: &Path, workspace: &Path) -> Result<(), Trouble> {
 /// As an unprivileged native sandbox mounts it: what marks removed directories can be read by who owns them.
 fn overlay(dir: &Path, layers: Layers) -> Result<BTreeMap<String, String>, Trouble> {
     let Layers { lower, upper, work } = layers;
-    let path = dir.to_str().filter(|path| !path.contains([',', ':', '\\', '"', '\'']));
-    let path = path.ok_or_else(|| {
-        let source =
-            io::Error::other("an engine cannot be told a path with , : \\ or quotes in it");
-        Trouble::Io { action: "stage in", path: dir.to_owned(), source }
-    })?;
+    let path = plain(dir)?;
     let options = format!(
         "lowerdir={path}/{lower},upperdir={path}/{upper},workdir={path}/{work},\
          userxattr,redirect_dir=nofollow,metacopy=off,index=off,xino=off"
     );
     let pairs = [("type", "overlay"), ("device", "overlay"), ("o", options.as_str())];
     Ok(pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+/// A path in which nothing means anything to an engine.
+fn plain(dir: &Path) -> Result<&str, Trouble> {
+    let path = dir.to_str().filter(|path| !path.contains([',', ':', '\\', '"', '\'']));
+    path.ok_or_else(|| {
+        let source =
+            io::Error::other("an engine cannot be told a path with , : \\ or quotes in it");
+        Trouble::Io { action: "stage in", path: dir.to_owned(), source }
+    })
 }
 
 fn make_dir(path: &Path) -> Result<(), Trouble> {
