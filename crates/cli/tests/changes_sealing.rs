@@ -99,7 +99,7 @@ fn canceled_while_it_is_sealed() {
         env.finish(kill).assert_exit(0);
         let status = child.wait().unwrap();
         let took = began.elapsed();
-        assert!(took < Duration::from_secs(2), "{name}: {took:?}");
+        assert!(took < Duration::from_secs(6), "{name}: {took:?}");
         assert_eq!(status.code(), Some(143), "{name}");
         let record = env.latest_record();
         assert_eq!(record["outcome"]["exit_code"], 0, "what became of the command is known");

@@ -143,7 +143,7 @@ fn an_engine_that_hangs_is_not_waited_for() {
     command.env("DOCKER_HOST", format!("unix://{}", socket.display()));
     let start = Instant::now();
     let done = env.finish(command);
-    assert!(start.elapsed() < Duration::from_secs(3), "took {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(15), "took {:?}", start.elapsed());
     done.assert_exit(1);
     assert_eq!(check(&done, "docker.socket")["status"], "ok");
     assert_eq!(check(&done, "docker.answer")["status"], "fail");

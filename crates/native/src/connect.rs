@@ -96,7 +96,7 @@ mod tests {
         let start = Instant::now();
         let error = unix_stream(&path, Duration::from_millis(100)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-        assert!(start.elapsed() < Duration::from_secs(1));
+        assert!(start.elapsed() < Duration::from_secs(10));
         drop(queued);
     }
 }
