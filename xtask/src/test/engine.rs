@@ -33,7 +33,7 @@ impl Engines {
         let mut engines = Self { dir, daemons: Vec::new() };
         let at = |name: &str| engines.dir.join(name);
         // No bridge: a second engine would take the first one's away.
-        let mut docker = Command::new("dockerd");
+        let mut docker = ends_with_us("dockerd");
         docker
             .arg("--host")
             .arg(format!("unix://{}", engines.docker().display()))
@@ -45,7 +45,7 @@ impl Engines {
             .arg(at("docker.pid"))
             .args(["--bridge", "none", "--iptables=false", "--ip6tables=false"]);
         // crun refuses hosts with both kinds of control groups; runc does not.
-        let mut podman = Command::new("podman");
+        let mut podman = ends_with_us("podman");
         podman
             .arg("--root")
             .arg(at("podman"))
@@ -100,6 +100,13 @@ impl Drop for Engines {
             eprintln!("xtask: {} is left: {error}", self.dir.display());
         }
     }
+}
+
+/// A program that is asked to end when this process does, however that ends.
+fn ends_with_us(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM", program]);
+    command
 }
 
 fn wait_for(socket: &Path) -> Result<()> {
