@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -162,4 +163,55 @@ fn one_that_hangs_is_not_waited_for() {
         .assert_exit(125)
         .assert_stderr_has("in time");
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+}
+
+/// The user's login may be with a program of the host's, which is asked there and nowhere else.
+#[test]
+#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
+fn a_login_that_a_helper_keeps() {
+    let engine = Engine::shared(Which::Docker);
+    let env = TestEnv::with_binary(BINARY);
+    let registry = Registry::start();
+    let config = registry.login(&env);
+    let image = publish(&engine, &registry, config.to_str().unwrap(), "2", "helped");
+    let helpers = env.top().join("helpers");
+    fs::create_dir(&helpers).unwrap();
+    let (name, secret) = ("ada", "lovelace");
+    let script = format!(
+        "#!/bin/sh\ntest \"$1\" = get || exit 3\nread -r server\n\
+         test \"$server\" = {} || {{ echo credentials not found in native keychain; exit 1; }}\n\
+         printf '{{\"ServerURL\":\"%s\",\"Username\":\"{name}\",\"Secret\":\"{secret}\"}}' \"$server\"\n",
+        registry.name
+    );
+    let helper = helpers.join("docker-credential-kept");
+    fs::write(&helper, script).unwrap();
+    fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", helpers.display());
+    let run = |text: &str| {
+        let file = env.file("../helped-config/config.json", text);
+        let mut command = engine.cofferdam(&env);
+        command.env("PATH", &path).env("DOCKER_CONFIG", file.parent().unwrap());
+        command.args(["run", "--sandbox", "docker", "--image", &image, "--pull", "always", "--"]);
+        command.args(["/bin/busybox", "sh", "-c", "cat /word; busybox env"]);
+        env.finish(command)
+    };
+    let own = format!("{{\"credHelpers\":{{\"{}\":\"kept\"}}}}", registry.name);
+    for text in [r#"{"credsStore":"kept"}"#, &own] {
+        let done = run(text);
+        done.assert_exit(0);
+        let said = done.stdout_text();
+        assert!(said.starts_with("helped") && !said.contains(secret), "{said}");
+    }
+    assert!(env.grep_state(secret).is_empty());
+    // One that keeps nothing for this registry lets a stranger ask; one that is not there is a failure.
+    let other = registry.name.replace("127.0.0.1", "localhost");
+    let stranger = format!("{{\"credHelpers\":{{\"{other}\":\"kept\"}}}}");
+    run(&stranger).assert_exit(125).assert_stderr_has("cannot have the image");
+    run(r#"{"credsStore":"missing"}"#)
+        .assert_exit(125)
+        .assert_stderr_has("docker-credential-missing");
+    run(r#"{"credsStore":"../helpers/docker-credential-kept"}"#)
+        .assert_exit(125)
+        .assert_stderr_has("not the name of a credential helper");
+    engine.client(&["rmi", "-f", &image]);
 }

@@ -115,15 +115,18 @@ const MOST: usize = 16 << 20;
 pub(crate) const OLDEST_API: (u32, u32) = (1, 41);
 const NEWEST_API: (u32, u32) = (1, 47);
 
-/// Runtimes whose containers have the host's own kernel.
-const SHARING: [&str; 4] = ["runc", "crun", "youki", "io.containerd.runc.v2"];
+/// Whether containers of a runtime are known to have the host's own kernel.
+pub(crate) fn has_hosts_kernel(runtime: &str) -> bool {
+    const KNOWN: [&str; 4] = ["runc", "crun", "youki", "io.containerd.runc.v2"];
+    let name = Path::new(runtime).file_name();
+    name.is_some_and(|name| KNOWN.iter().any(|known| name == *known))
+}
 
 impl Engine {
-    /// Whether a container that is started by this runtime, or else by the engine's own, can connect to a socket that
-    /// it is shown. Those with a kernel of their own cannot, and of one that nobody here knows it is not assumed.
-    pub(crate) fn shares_sockets(&self, runtime: Option<&str>) -> bool {
-        let runtime = Path::new(runtime.unwrap_or(&self.default_runtime)).file_name();
-        runtime.is_some_and(|name| SHARING.iter().any(|known| name == *known))
+    /// Whether a container that is started by this runtime, or else by the engine's own, has the host's kernel. Of one
+    /// that nobody here knows it is not assumed.
+    pub(crate) fn shares_kernel(&self, runtime: Option<&str>) -> bool {
+        has_hosts_kernel(runtime.unwrap_or(&self.default_runtime))
     }
 
     /// The first engine that answers where this backend's is looked for. A place without a socket costs

@@ -167,6 +167,7 @@ pub fn as_root_and_as_user(binary: &str, which: Which, claim: impl Fn(&Engine, &
 pub struct PrivateEngine {
     dir: tempfile::TempDir,
     net: Net,
+    runtimes: Runtimes,
     daemon: Option<Child>,
 }
 
@@ -178,21 +179,45 @@ enum Net {
     Bridge,
 }
 
+/// Which runtimes a private engine has besides its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Runtimes {
+    None,
+    /// crun, and gVisor's, which is `runsc`.
+    Others,
+}
+
+/// crun refuses hosts with both kinds of control groups, so that the engine sees only the first of them. It sees no
+/// mount that is made later either, as root's own runs would make it.
+const WITHOUT_UNIFIED: &str =
+    "test ! -d /sys/fs/cgroup/unified || umount /sys/fs/cgroup/unified; exec dockerd \"$@\"";
+
+/// gVisor can do without anything of the hardware's.
+const RUNSC: &str = "#!/bin/sh\nexec runsc --platform=ptrace --network=none \"$@\"\n";
+
 impl PrivateEngine {
     pub fn start() -> Self {
-        Self::with(Net::None)
+        Self::with(Net::None, Runtimes::None)
+    }
+
+    /// One with further runtimes, for users other than root.
+    pub fn with_runtimes() -> Self {
+        Self::with(Net::None, Runtimes::Others)
     }
 
     /// One with a network to be reached: its containers and itself, and nobody else.
     pub fn with_bridge() -> Self {
-        Self::with(Net::Bridge)
+        Self::with(Net::Bridge, Runtimes::None)
     }
 
-    fn with(net: Net) -> Self {
+    fn with(net: Net, runtimes: Runtimes) -> Self {
         let open = fs::Permissions::from_mode(0o711);
         let dir = tempfile::Builder::new().prefix("cofferdam-engine-").permissions(open).tempdir();
-        let mut engine =
-            Self { dir: dir.expect("a temporary directory can be made"), net, daemon: None };
+        let dir = dir.expect("a temporary directory can be made");
+        let runsc = dir.path().join("runsc");
+        fs::write(&runsc, RUNSC).expect("a file can be written");
+        fs::set_permissions(&runsc, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let mut engine = Self { dir, net, runtimes, daemon: None };
         engine.start_again();
         engine
     }
@@ -201,14 +226,22 @@ impl PrivateEngine {
     pub fn start_again(&mut self) {
         let at = |name: &str| self.dir.path().join(name);
         let log = fs::File::options().create(true).append(true).open(at("log"));
-        let mut command = match self.net {
-            Net::None => Command::new("dockerd"),
-            Net::Bridge => {
-                let mut command = Command::new("unshare");
-                command.args(["--net", "--", "dockerd"]);
-                command
+        let unshared = |words: &[&str]| {
+            let mut command = Command::new("unshare");
+            command.args(words);
+            command
+        };
+        let mut command = match (self.net, self.runtimes) {
+            (Net::Bridge, _) => unshared(&["--net", "--", "dockerd"]),
+            (Net::None, Runtimes::None) => Command::new("dockerd"),
+            (Net::None, Runtimes::Others) => {
+                unshared(&["--mount", "--", "/bin/sh", "-c", WITHOUT_UNIFIED, "sh"])
             }
         };
+        if self.runtimes == Runtimes::Others {
+            command.args(["--add-runtime", "crun=/usr/bin/crun", "--add-runtime"]);
+            command.arg(format!("runsc={}", at("runsc").display()));
+        }
         if self.net == Net::None {
             command.args(["--bridge", "none"]);
         }

@@ -62,7 +62,7 @@ pub(crate) use caps::{caps, unfit};
 pub(crate) use chore::trial;
 pub(crate) use clean::{Cleared, clear, end_processes, marked, sweep};
 use create::CreateRequest;
-use effective::Process;
+use effective::{Kernel, Process};
 use hold::{Held, hold};
 use memory::Counter;
 use outcome::Said;
@@ -180,10 +180,12 @@ fn carry_out(
         _ if runs_anywhere(stage.program) => (First::Ours, Vec::new()),
         _ => (First::Engines, Vec::new()),
     };
-    let owner = if first == First::Ours && engine.shares_sockets(plan.runtime.as_deref()) {
-        Owner::Listens
-    } else {
-        Owner::IsFarAway
+    let kernel =
+        if engine.shares_kernel(plan.runtime.as_deref()) { Kernel::Hosts } else { Kernel::Other };
+    // A kernel of its own passes no socket of the host's through.
+    let owner = match (first, kernel) {
+        (First::Ours, Kernel::Hosts) => Owner::Listens,
+        _ => Owner::IsFarAway,
     };
     if stage.session.is_some() && owner == Owner::IsFarAway {
         return Err(Trouble::NoSession(NEEDED));
@@ -265,7 +267,7 @@ fn carry_out(
         let names: Vec<_> = ready.unprotected.iter().map(|p| p.display().to_string()).collect();
         effective.insert("blocked_unprotected".to_owned(), json!(names));
     }
-    let receipt = effective::receipt(plan, first, &found, &process, &ready.hidden);
+    let receipt = effective::receipt(plan, (first, kernel), &found, &process, &ready.hidden);
     observer.standing(Standing {
         container_id: Some(id.clone()),
         image_digest: Some(image.id),

@@ -7,6 +7,7 @@ use cofferdam_core::inert::Inert;
 use serde::Deserialize;
 
 use super::http::{Response, Trouble};
+use super::login::HelperError;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EngineError {
@@ -20,6 +21,8 @@ pub(crate) enum EngineError {
     Refused { call: String, status: u16, message: String },
     #[error("the engine's answer to {call} cannot be read: {source}")]
     Unreadable { call: String, source: serde_json::Error },
+    #[error("the login at the registry is not to be had: {0}")]
+    Login(#[from] HelperError),
 }
 
 impl EngineError {

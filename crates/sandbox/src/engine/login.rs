@@ -1,5 +1,7 @@
-//! The user's login at a registry, as `docker login` left it. It goes to the engine in the one request that
+//! The user's login at a registry, as `docker login` left it, in its file or with a helper. It goes to the engine in the one request that
 //! fetches an image, and nowhere else: not into a container, not into a record.
+
+mod helper;
 
 use std::fs;
 use std::path::Path;
@@ -9,17 +11,36 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use serde_json::{Value, json};
 
 use super::at;
+pub(crate) use helper::HelperError;
+use helper::Words;
+
+/// As helpers know Docker's own registry.
+const HUB: &str = "https://index.docker.io/v1/";
+/// The name of a user where the secret is a token.
+const TOKEN: &str = "<token>";
 
 /// As an engine wants it in the head of a request. Its text is never shown.
 pub(super) struct Login(String);
 
 impl Login {
-    /// For a registry, out of the client's directory. `None` where nobody logged in, or where the words are kept
-    /// by another program.
-    pub(super) fn of(registry: Option<&str>, docker_config: &Path) -> Option<Self> {
-        let text = fs::read(docker_config.join("config.json")).ok()?;
-        let config: Value = serde_json::from_slice(&text).ok()?;
-        Self::in_config(registry, &config)
+    /// For a registry, out of the client's directory or of the helper that it names. `None` where nobody logged in.
+    pub(super) fn of(
+        registry: Option<&str>,
+        docker_config: &Path,
+    ) -> Result<Option<Self>, HelperError> {
+        let text = fs::read(docker_config.join("config.json")).unwrap_or_default();
+        // What cannot be read, the engine's own client would complain of; without a login it is fetched all the same.
+        let config: Value = serde_json::from_slice(&text).unwrap_or_default();
+        if let Some(login) = Self::in_config(registry, &config) {
+            return Ok(Some(login));
+        }
+        let server = registry.unwrap_or(HUB);
+        match helper::named(&config, server) {
+            Some(name) => {
+                Ok(helper::ask(name, server)?.map(|words| Self::in_words(&words, server)))
+            }
+            None => Ok(None),
+        }
     }
 
     fn in_config(registry: Option<&str>, config: &Value) -> Option<Self> {
@@ -36,6 +57,16 @@ impl Login {
             }
         };
         Some(Self(URL_SAFE.encode(said.to_string())))
+    }
+
+    fn in_words(words: &Words, server: &str) -> Self {
+        let Words { username, secret } = words;
+        let said = if username == TOKEN {
+            json!({ "identitytoken": secret, "serveraddress": server })
+        } else {
+            json!({ "username": username, "password": secret, "serveraddress": server })
+        };
+        Self(URL_SAFE.encode(said.to_string()))
     }
 
     pub(super) fn header(&self) -> String {
@@ -66,6 +97,18 @@ mod tests {
         }});
         let login = Login::in_config(registry, &config)?;
         serde_json::from_slice(&URL_SAFE.decode(login.0).unwrap()).ok()
+    }
+
+    #[test]
+    fn a_helper_gives_a_password_or_a_token() {
+        let said = |username: &str| -> Value {
+            let words = Words { username: username.to_owned(), secret: "s".to_owned() };
+            let login = Login::in_words(&words, "r.example");
+            serde_json::from_slice(&URL_SAFE.decode(login.0).unwrap()).unwrap()
+        };
+        let (ada, token) = (said("ada"), said("<token>"));
+        assert_eq!((&ada["username"], &ada["password"]), (&json!("ada"), &json!("s")));
+        assert_eq!((&token["identitytoken"], &token["username"]), (&json!("s"), &Value::Null));
     }
 
     #[test]

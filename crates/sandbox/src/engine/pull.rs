@@ -30,7 +30,7 @@ impl Engine {
         let parts = image.parts();
         let (name, version) = (encoded(parts.name), encoded(parts.version));
         let target = self.full(&format!("/images/create?fromImage={name}&tag={version}"));
-        let login = Login::of(parts.registry, docker_config).map(|login| login.header());
+        let login = Login::of(parts.registry, docker_config)?.map(|login| login.header());
         let header = login.as_deref().unwrap_or_default();
         let request = Request { header, ..Request::post(&target, Body::None) };
         let call = format!("fetching {image}");

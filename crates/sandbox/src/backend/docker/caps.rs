@@ -13,7 +13,9 @@ use cofferdam_core::spec::{Network, Pull, SandboxSpec};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::engine::{Engine, EngineError, Flavor, Patience, Rights, Surroundings};
+use crate::engine::{
+    Engine, EngineError, Flavor, Patience, Rights, Surroundings, has_hosts_kernel,
+};
 use crate::first::runs_anywhere;
 
 /// As much of `/info` as decides something. Absent is no.
@@ -175,7 +177,7 @@ fn asked(engine: &mut Engine, around: &Surroundings) -> Result<Info, EngineError
 /// Why a container cannot take the commands of a session: its first process must be ours, and reach us.
 fn no_session(engine: &Engine, spec: &SandboxSpec, around: &Surroundings) -> Option<Lack> {
     let runtime = spec.runtime.as_deref();
-    let (reason, remedy) = if !engine.shares_sockets(runtime) {
+    let (reason, remedy) = if !engine.shares_kernel(runtime) {
         let name = runtime.unwrap_or(&engine.default_runtime);
         let reason =
             format!("containers of the runtime {name:?} cannot reach the session's socket");
@@ -247,6 +249,12 @@ pub(super) fn judge(
         let known: Vec<_> = info.runtimes.keys().map(String::as_str).collect();
         let remedy = format!("add it to the engine's settings, or use one of {}", known.join(", "));
         caps = caps.without(Runtime, format!("the engine has no runtime {runtime}"), remedy);
+    }
+    let runtime = spec.runtime.as_deref().unwrap_or(&info.default_runtime);
+    if !has_hosts_kernel(runtime) {
+        let reason =
+            format!("the runtime {runtime:?} may have a kernel of its own, which takes no filter");
+        caps = caps.without(SeccompProfile, reason, "leave the filter out, or the runtime");
     }
     let proxy = "named hosts need a proxy, which this version does not have";
     caps = caps.without(NetworkAllow, proxy, "use network none");

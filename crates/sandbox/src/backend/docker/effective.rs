@@ -106,25 +106,37 @@ fn judge(status: &str, plan: &Plan, user: User) -> Process {
     Process::AsPlanned(format!("uid {}, gid {}, {}", user.uid, user.gid, said.join(", ")))
 }
 
-fn filter(plan: &Plan, first: First) -> &'static str {
+fn filter(plan: &Plan, first: First, kernel: Kernel) -> &'static str {
     match (first, &plan.seccomp) {
+        (First::Ours, Some(Filter::Default)) if kernel == Kernel::Other => {
+            "the runtime's own kernel, and our system call filter in it"
+        }
+        _ if kernel == Kernel::Other => "the runtime's own kernel",
         (First::Ours, Some(Filter::Default)) => "the engine's system call filter, and ours",
         (_, Some(Filter::File(_))) => "the system call filter that was named",
         _ => "the engine's system call filter",
     }
 }
 
+/// Which kernel a container's programs call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kernel {
+    Hosts,
+    /// The runtime's own, as far as is known.
+    Other,
+}
+
 /// The receipt: each guarantee, what gives it, and what was seen of it.
 pub(super) fn receipt(
     plan: &Plan,
-    first: First,
+    (first, kernel): (First, Kernel),
     found: &Value,
     process: &Process,
     hidden: &[PathBuf],
 ) -> Vec<Holding> {
     use Guarantee::*;
     let seen = |path: &[&str]| Some(at(found, path).to_string().trim_matches('"').to_owned());
-    let kernel = match process {
+    let status = match process {
         Process::AsPlanned(said) => Some(said.clone()),
         _ => None,
     };
@@ -139,7 +151,7 @@ pub(super) fn receipt(
         Network::None | Network::Allow => NetworkNone,
     };
     let mut all = vec![
-        (Privileges, "all capabilities dropped, no-new-privileges, not root", kernel),
+        (Privileges, "all capabilities dropped, no-new-privileges, not root", status),
         (workspace, "a mount of its own", Some(plan.workspace.mode.to_string())),
         (network, "the engine's network mode", seen(&["HostConfig", "NetworkMode"])),
         (MemoryLimit, "the engine's control group", seen(&["HostConfig", "Memory"])),
@@ -147,7 +159,7 @@ pub(super) fn receipt(
         (PidsLimit, "the engine's control group", seen(&["HostConfig", "PidsLimit"])),
         (ReadonlyRoot, "a read-only root", seen(&["HostConfig", "ReadonlyRootfs"])),
         (Tmpfs, "memory file systems of a size", seen(&["HostConfig", "Tmpfs"])),
-        (Seccomp, filter(plan, first), None),
+        (Seccomp, filter(plan, first, kernel), None),
         (Environment, "only listed variables, and the image's", None),
         (Timeout, "our clock", Some(plan.limits.timeout.to_string())),
         (OutputLimit, "head and tail are kept", Some(plan.limits.output.to_string())),

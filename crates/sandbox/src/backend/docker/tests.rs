@@ -338,7 +338,7 @@ fn info(change: impl FnOnce(&mut Value)) -> Info {
     let mut info = json!({
         "OSType": "linux", "MemoryLimit": true, "SwapLimit": true, "CpuCfsQuota": true,
         "PidsLimit": true, "SecurityOptions": ["name=seccomp,profile=default"],
-        "Runtimes": { "runc": {} }, "MemTotal": 1_u64 << 34, "NCPU": 4, "OperatingSystem": "Debian",
+        "Runtimes": { "runc": {} }, "DefaultRuntime": "runc", "MemTotal": 1_u64 << 34, "NCPU": 4, "OperatingSystem": "Debian",
     });
     change(&mut info);
     serde_json::from_value(info).unwrap()
