@@ -22,7 +22,7 @@ use crate::commands::run::{SandboxArgs, flags, secrets};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, refused};
-use crate::settings::{self, LoadError};
+use crate::settings::{Files, LoadError};
 
 /// Who wants what, as far as it is known before anything was checked.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) terminal: Terminal,
     pub(crate) result: Option<ResultRule>,
     pub(crate) workspace: ExactPath,
+    /// What the files say, where they were read already.
+    pub(crate) files: Option<Files>,
 }
 
 impl<'a> Wanted<'a> {
@@ -40,7 +42,7 @@ impl<'a> Wanted<'a> {
         let workspace = args.workspace.as_ref().map(|dir| context.resolve(dir));
         let workspace = workspace.unwrap_or_else(|| context.cwd.clone()).into();
         let (purpose, terminal) = (Purpose::Command, Terminal::Streams);
-        Self { args, purpose, command, terminal, result: None, workspace }
+        Self { args, purpose, command, terminal, result: None, workspace, files: None }
     }
 
     pub(crate) fn session(args: &'a SandboxArgs, context: &Context) -> Self {
@@ -116,7 +118,11 @@ impl From<LoadError> for Box<Turned> {
 }
 
 fn request(wanted: &Wanted<'_>, context: &Context) -> Result<Request, Box<Turned>> {
-    let resolved = settings::load(context, &wanted.workspace, flags(wanted.args)?)?;
+    let files = match &wanted.files {
+        Some(files) => files.clone(),
+        None => Files::read(context, &wanted.workspace)?,
+    };
+    let resolved = files.resolve(context, flags(wanted.args)?)?;
     for warning in resolved.warnings() {
         say(&format!("warning: {warning}"));
     }

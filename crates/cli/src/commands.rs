@@ -21,5 +21,6 @@ pub(crate) mod runs;
 pub(crate) mod session;
 pub(crate) mod shell;
 pub(crate) mod show;
+pub(crate) mod step;
 pub(crate) mod trust;
 pub(crate) mod undo;

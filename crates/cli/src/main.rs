@@ -24,7 +24,7 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use commands::{
     apply, audit, completions, config, diff, discard, doctor, drive, events, first, gate, gc,
-    launcher, logs, mcp, review, run as run_command, runs, session, shell, show, trust, undo,
+    launcher, logs, mcp, review, run as run_command, runs, session, shell, show, step, trust, undo,
 };
 use context::Context;
 use exit::Exit;
@@ -41,6 +41,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run_command::RunArgs>),
+    Step(Box<step::StepArgs>),
     Shell(Box<shell::ShellArgs>),
     Session(session::SessionArgs),
     Mcp(Box<mcp::McpArgs>),
@@ -121,6 +122,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     let out = &mut io::stdout().lock();
     match &cli.command {
         Command::Run(args) => run_command::run(args, &context, out),
+        Command::Step(args) => step::run(args, &context, out),
         Command::Shell(args) => shell::run(args, &context),
         Command::Session(args) => session::run(args, &context, out),
         Command::Mcp(args) => mcp::run(args, &context),
@@ -161,7 +163,7 @@ fn wrong_usage(error: &clap::Error) -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     let runs = match words.next() {
         Some(word) if word == "session" => words.next().is_some_and(|word| word == "exec"),
-        word => word.is_some_and(|word| word == "run" || word == "shell"),
+        word => word.is_some_and(|word| word == "run" || word == "shell" || word == "step"),
     };
     if runs { Exit::NotRun.into() } else { Exit::Usage.into() }
 }

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use cofferdam_core::config::{
-    Anchor, ConfigError, Entries, FileLayer, Layers, MAX_FILE_BYTES, Resolved, Trust, parse_file,
-    resolve,
+    Anchor, ConfigError, Entries, FileLayer, Layers, MAX_FILE_BYTES, Resolved, Step, Trust,
+    parse_file, resolve,
 };
 use cofferdam_core::inert::Inert;
 use cofferdam_core::refusal::Refusal;
@@ -62,28 +62,55 @@ impl From<anyhow::Error> for LoadError {
 pub(crate) fn load(
     context: &Context,
     workspace: &Path,
-    mut flags: Entries,
+    flags: Entries,
 ) -> Result<Resolved, LoadError> {
-    let workspace = real(workspace)?;
-    let here = |base| Anchor { base, home: &context.home, workspace: &workspace };
-    let host = host_entries(context, &here(&context.config_dir))?;
-    let found = ProjectFile::find(&workspace, &context.home)?;
-    let (project, trust) = match &found {
-        Some(file) => {
-            let trust = TrustStore::beneath(&context.state_dir).judge(file)?;
-            (project_entries(file, &here(file.directory()))?, trust)
-        }
-        None => (Entries::default(), Trust::Untrusted),
-    };
-    let (mut variables, unknown) = variables::entries(&context.variables)?;
-    let typed = here(&context.cwd);
-    typed.entries(&mut variables);
-    typed.entries(&mut flags);
-    let mut resolved =
-        resolve(Layers { host, project, trust, variables, flags }).map_err(LoadError::Refused)?;
-    typed.resolved(&mut resolved);
-    unknown.into_iter().for_each(|warning| resolved.warn(warning));
-    Ok(resolved)
+    Files::read(context, workspace)?.resolve(context, flags)
+}
+
+/// What the files say, each read once, every path in them absolute.
+#[derive(Debug, Clone)]
+pub(crate) struct Files {
+    workspace: PathBuf,
+    layers: Layers,
+}
+
+impl Files {
+    pub(crate) fn read(context: &Context, workspace: &Path) -> Result<Self, LoadError> {
+        let workspace = real(workspace)?;
+        let here = |base| Anchor { base, home: &context.home, workspace: &workspace };
+        let host = host_entries(context, &here(&context.config_dir))?;
+        let found = ProjectFile::find(&workspace, &context.home)?;
+        let (project, trust) = match &found {
+            Some(file) => {
+                let trust = TrustStore::beneath(&context.state_dir).judge(file)?;
+                (project_entries(file, &here(file.directory()))?, trust)
+            }
+            None => (Entries::default(), Trust::Untrusted),
+        };
+        Ok(Self { workspace, layers: Layers { host, project, trust, ..Layers::default() } })
+    }
+
+    /// The step of that name, and the files as they count for it.
+    pub(crate) fn for_step(&self, name: &str) -> Option<(Step, Self)> {
+        let (step, layers) = self.layers.for_step(name)?;
+        Some((step, Self { layers, workspace: self.workspace.clone() }))
+    }
+
+    pub(crate) fn resolve(
+        self,
+        context: &Context,
+        mut flags: Entries,
+    ) -> Result<Resolved, LoadError> {
+        let (mut variables, unknown) = variables::entries(&context.variables)?;
+        let typed = Anchor { base: &context.cwd, home: &context.home, workspace: &self.workspace };
+        typed.entries(&mut variables);
+        typed.entries(&mut flags);
+        let layers = Layers { variables, flags, ..self.layers };
+        let mut resolved = resolve(layers).map_err(LoadError::Refused)?;
+        typed.resolved(&mut resolved);
+        unknown.into_iter().for_each(|warning| resolved.warn(warning));
+        Ok(resolved)
+    }
 }
 
 /// Where the host owner's settings are.

@@ -12,6 +12,7 @@ use std::process::Command;
 const COMMANDS: &[&[&str]] = &[
     &[],
     &["run"],
+    &["step"],
     &["shell"],
     &["session"],
     &["session", "start"],

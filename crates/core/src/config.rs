@@ -20,6 +20,7 @@ mod reference;
 mod resolve;
 mod schema;
 mod settings;
+mod step;
 mod strict;
 mod structured;
 mod suggest;
@@ -36,8 +37,9 @@ pub use reference::reference;
 pub use resolve::{Layers, Resolved, Trust, Warning, resolve};
 pub use schema::schema;
 pub use settings::{
-    Budget, ChangeSettings, PolicySettings, RoleSettings, SandboxSettings, Settings,
+    Budget, ChangeSettings, McpSettings, PolicySettings, RoleSettings, SandboxSettings, Settings,
 };
+pub use step::{Step, StepCommand};
 pub use suggest::nearest;
 pub use value::Value;
 

@@ -24,25 +24,43 @@ use super::apply::apply_auto;
 use crate::asking::{Turned, Wanted, not_run, open_state, say};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::failure::{Failure, refused};
+use crate::failure::Failure;
 use crate::json;
 use crate::report::Report;
-pub(crate) use args::{RunArgs, SandboxArgs, flags, secrets};
+pub(crate) use args::{RunArgs, RunOptions, SandboxArgs, flags, secrets};
 pub(crate) use summary::lines as summary_lines;
 
 pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let wanted = wanted(args, context)?;
+    let options = &args.options;
+    Ok(run_wanted(options, &wanted(args, context)?, context, out)?.exit)
+}
+
+/// A command that was run, or would have been.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) exit: Exit,
+    /// There is none of a plan that was only shown.
+    pub(crate) record: Option<Record>,
+}
+
+/// One command, from the decision to what is said about its end.
+pub(crate) fn run_wanted(
+    args: &RunOptions,
+    wanted: &Wanted<'_>,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<Ran, Failure> {
     let fetched = |prepared: &Prepared| match args.dry_run {
         true => Ok(()),
         false => fetch::fetch(args, context, prepared),
     };
     let prepared = match wanted.decide_and(context, fetched) {
         Ok(prepared) => prepared,
-        Err(turned) => return turn_down(args, context, &wanted, turned),
+        Err(turned) => return Err(turn_down(args, context, wanted, turned)?),
     };
     if args.dry_run {
         json::print(out, &prepared.shown())?;
-        return Ok(Exit::Fine);
+        return Ok(Ran { exit: Exit::Fine, record: None });
     }
     let report = report(args, context)?;
     warn(&prepared);
@@ -63,7 +81,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Res
     if args.apply {
         bring_home(args, context, &record);
     }
-    Ok(exit)
+    Ok(Ran { exit, record: Some(record) })
 }
 
 /// Carries the plan out; where the command gets a terminal, ours is lent to it meanwhile.
@@ -118,29 +136,27 @@ pub(crate) fn prepare_for_driver(args: &RunArgs, context: &Context) -> Result<Pr
 
 fn wanted<'a>(args: &'a RunArgs, context: &Context) -> Result<Wanted<'a>, Failure> {
     let command = args.command.iter().cloned().map(Arg).collect();
-    let terminal = if args.tty { Terminal::Tty } else { Terminal::Streams };
-    let result = args.result.rule(context).map_err(|refusal| refused(&refusal))?;
-    Ok(Wanted { terminal, result, ..Wanted::command(&args.sandbox, command, context) })
+    args.options.wanted(command, context)
 }
 
 /// Refused: written down, reported, exit 125.
 fn turn_down(
-    args: &RunArgs,
+    args: &RunOptions,
     context: &Context,
     wanted: &Wanted<'_>,
     turned: Box<Turned>,
-) -> Result<Exit, Failure> {
+) -> Result<Failure, Failure> {
     if !args.dry_run {
         let record = wanted.turn_down(context, &turned)?;
         if let Some(report) = report(args, context)? {
             report.write(&record).map_err(not_run)?;
         }
     }
-    Err(turned.failure)
+    Ok(turned.failure)
 }
 
 fn finish(
-    args: &RunArgs,
+    args: &RunOptions,
     state: &StateDir,
     report: Option<&Report>,
     record: &Record,
@@ -193,7 +209,7 @@ fn finish(
 }
 
 /// Applies what needs no look. The command has run, and its exit code is what the caller waits for.
-fn bring_home(args: &RunArgs, context: &Context, record: &Record) {
+fn bring_home(args: &RunOptions, context: &Context, record: &Record) {
     let succeeded = record.outcome.as_ref().is_some_and(|outcome| {
         outcome.class == OutcomeClass::Exited && outcome.exit_code == Some(0)
     });
@@ -221,7 +237,7 @@ pub(crate) fn outcome_word(class: OutcomeClass) -> &'static str {
 }
 
 /// Where the report goes, if one is asked for.
-fn report(args: &RunArgs, context: &Context) -> Result<Option<Report>, Failure> {
+fn report(args: &RunOptions, context: &Context) -> Result<Option<Report>, Failure> {
     let path = args.report.as_ref().map(|path| context.resolve(path));
     path.map(|path| Report::open(&path)).transpose().map_err(not_run)
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use cofferdam_core::config::{Anchor, Entries, Key, Layers, Resolved, Trust, resolve};
+use cofferdam_core::config::{Anchor, Entries, Key, Layers, Resolved, Trust, Value, resolve};
 use cofferdam_core::inert::Inert;
 
 use crate::context::Context;
@@ -86,25 +86,45 @@ fn accept(
 
 /// What trust changes, and what it does not.
 fn describe(host: Entries, project: Entries, out: &mut dyn Write) -> Result<(), Failure> {
-    let with = |trust| -> Result<Resolved, Failure> {
-        let layers =
-            Layers { host: host.clone(), project: project.clone(), trust, ..Layers::default() };
-        resolve(layers).map_err(|refusal| Failure::new(Exit::Failed, refusal))
-    };
-    let (trusted, untrusted) = (with(Trust::Trusted)?, with(Trust::Untrusted)?);
-    let loosened: Vec<&Key> =
-        Key::ALL.iter().filter(|key| trusted.get(**key).0 != untrusted.get(**key).0).collect();
-    if loosened.is_empty() {
+    let layers = Layers { host, project, ..Layers::default() };
+    let (whole, trusted) = loosened(&layers)?;
+    let mut of_steps = Vec::new();
+    for name in steps(&layers.project) {
+        let Some((_, layers)) = layers.for_step(name) else { continue };
+        let (lines, _) = loosened(&layers)?;
+        let own = lines.into_iter().filter(|line| !whole.contains(line));
+        of_steps.extend(own.map(|line| format!("{line}, for step {name}")));
+    }
+    if whole.is_empty() && of_steps.is_empty() {
         writeln!(out, "nothing in it needs trust")?;
     }
-    for key in loosened {
-        let ((new, origin), (old, _)) = (trusted.get(*key), untrusted.get(*key));
-        writeln!(out, "loosens {key}: {old} -> {new}  # {origin}")?;
-    }
+    whole.iter().chain(&of_steps).try_for_each(|line| writeln!(out, "loosens {line}"))?;
     for warning in trusted.warnings() {
         writeln!(out, "still not honoured: {warning}")?;
     }
     Ok(())
+}
+
+/// What trust in the project file changes, a line each, and what holds then.
+fn loosened(layers: &Layers) -> Result<(Vec<String>, Resolved), Failure> {
+    let with = |trust| -> Result<Resolved, Failure> {
+        resolve(Layers { trust, ..layers.clone() })
+            .map_err(|refusal| Failure::new(Exit::Failed, refusal))
+    };
+    let (trusted, untrusted) = (with(Trust::Trusted)?, with(Trust::Untrusted)?);
+    let lines = Key::ALL.iter().filter_map(|key| {
+        let ((new, origin), (old, _)) = (trusted.get(*key), untrusted.get(*key));
+        (new != old).then(|| format!("{key}: {old} -> {new}  # {origin}"))
+    });
+    Ok((lines.collect(), trusted))
+}
+
+fn steps(project: &Entries) -> impl Iterator<Item = &str> {
+    let steps = match project.get(Key::Steps) {
+        Some((Value::Steps(steps), _)) => Some(steps),
+        _ => None,
+    };
+    steps.into_iter().flat_map(|steps| steps.keys().map(String::as_str))
 }
 
 /// The file need not be there any more: what is revoked is what was said about its path.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::entries::Entries;
 use super::key::Key;
 use super::resolve::Resolved;
+use super::step::Step;
 use super::value::Value;
 use crate::paths::{ExactPath, clean_absolute};
 use crate::spec::Seccomp;
@@ -48,6 +49,10 @@ impl Anchor<'_> {
                 for role in roles.values_mut() {
                     role.allowed_paths.iter_mut().flatten().for_each(exact);
                 }
+            }
+            Value::Steps(steps) => {
+                let all = steps.values_mut().flat_map(Step::values_mut);
+                all.for_each(|(key, value)| self.value(key, value));
             }
             _ => {}
         }

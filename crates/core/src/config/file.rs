@@ -2,7 +2,7 @@
 
 use super::entries::{Entries, FileLayer, Origin};
 use super::error::{ConfigError, Problems};
-use super::key::Key;
+use super::key::{Key, Scope};
 use super::yaml::{self, Kind, Pair};
 
 /// Larger than any settings that people write.
@@ -26,7 +26,7 @@ pub fn parse_file(text: &str, source: &str, layer: FileLayer) -> Result<Entries,
             Kind::Null | Kind::Broken => {}
             Kind::Text(_) | Kind::List(_) => problems.general(
                 Some(root.line),
-                "the file must be a mapping: begin with `sandbox:`, `changes:` or `policy:`",
+                "the file must be a mapping: begin with `sandbox:`, `changes:`, `steps:` or `policy:`",
             ),
         }
     }
@@ -52,6 +52,12 @@ impl Reader<'_> {
             if pair.key.contains('.') {
                 unknown(&name, pair.line, problems);
             } else if let Some(key) = Key::named(&name) {
+                if key.scope() == Scope::Owner && self.layer == FileLayer::Project {
+                    let message = "only the host owner says this (rule host-file-only): write it in the host file, \
+                                   and leave it out here";
+                    problems.about(&name, pair.line, message);
+                    continue;
+                }
                 if let Some(value) = key.form().read(&name, &pair.value, problems) {
                     let source = Some(self.source.to_owned());
                     let origin = Origin { layer: self.layer.into(), source, line: Some(pair.line) };
@@ -90,7 +96,7 @@ fn unknown(name: &str, line: usize, problems: &mut Problems) {
     let last = name.rsplit('.').next().unwrap_or(name);
     let misplaced: Vec<&str> =
         names.iter().copied().filter(|known| known.rsplit('.').next() == Some(last)).collect();
-    let sections = ["sandbox", "changes", "policy", "changes.budget"];
+    let sections = ["sandbox", "changes", "policy", "mcp", "changes.budget"];
     let all: Vec<&str> = names.into_iter().chain(sections).collect();
     match misplaced.as_slice() {
         [one] if !last.is_empty() => problems.misplaced(name, line, one),

@@ -4,6 +4,7 @@
 //! variable several, a file all of them.
 
 use super::error::Problems;
+use super::step;
 use super::structured;
 use super::text::{
     blocked, count, env_value, host, mount, path, read, seccomp, simple_name, size, span, switch,
@@ -43,6 +44,7 @@ pub(super) enum Form {
     Env,
     Tmpfs { min: ByteSize },
     Roles,
+    Steps,
 }
 
 /// What the items of a list of texts are.
@@ -73,6 +75,7 @@ impl Form {
                 | Self::Env
                 | Self::Tmpfs { .. }
                 | Self::Roles
+                | Self::Steps
         )
     }
 
@@ -106,7 +109,7 @@ impl Form {
                 let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
                 Value::Env([(read::<EnvName>(name)?, env_value(value)?)].into())
             }
-            Self::Exceptions | Self::Tmpfs { .. } | Self::Roles => {
+            Self::Exceptions | Self::Tmpfs { .. } | Self::Roles | Self::Steps => {
                 return Err("is written in a file only".to_owned());
             }
         })
@@ -127,6 +130,7 @@ impl Form {
             (Self::Env, Kind::Map(pairs)) => structured::env(key, pairs, problems),
             (Self::Tmpfs { min }, Kind::Map(pairs)) => structured::tmpfs(key, pairs, min, problems),
             (Self::Roles, Kind::Map(pairs)) => structured::roles(key, pairs, problems),
+            (Self::Steps, Kind::Map(pairs)) => step::steps(key, pairs, problems),
             (_, Kind::List(items)) if self.is_plain_list() => self.items(key, items, problems),
             (_, Kind::Text(text)) if !self.is_list() => match self.parse(text) {
                 Ok(value) => Some(value),
@@ -182,7 +186,7 @@ impl Form {
             Kind::Text(_) | Kind::Broken => "a single value stands here",
         };
         let empty = match self {
-            Self::Env | Self::Tmpfs { .. } | Self::Roles => ", or {} for none",
+            Self::Env | Self::Tmpfs { .. } | Self::Roles | Self::Steps => ", or {} for none",
             _ if self.is_list() => ", or [] for none",
             Self::Image | Self::Runtime => ", or null for none",
             _ => "",

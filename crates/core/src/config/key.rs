@@ -17,6 +17,8 @@ pub enum Scope {
     Files,
     /// The host file alone: what the project file says is never honoured, trusted or not.
     HostFile,
+    /// The host file alone, and a project file that has it is wrong: a yes to an agent is not a project's to give.
+    Owner,
 }
 
 macro_rules! table {
@@ -174,6 +176,14 @@ table! {
         Form::Count { min: 1, max: 100 }, Smaller, Value::Count(50),
         "Largest part of what was in the tree, in percent, whose change or deletion is applied without a \
          further yes. Git's own directory is not counted, and fewer than 20 paths are never too many.";
+    Steps "steps", None, Files,
+        Form::Steps, Named, Value::Steps([].into()),
+        "Commands with names, for `cofferdam step NAME`. Beside `command` and `workdir`, a step may have any key of \
+         `sandbox` that a project file may set; it counts as if the file had set it, for that step alone.";
+    McpApply "mcp.apply", None, Owner,
+        Form::Switch, FalseIsStricter, Value::Switch(false),
+        "Whether agents get a tool that applies what `changes.auto` says needs no look. The rest still waits for \
+         a person.";
     PolicyRoot "policy.root", None, HostFile,
         Form::Path, Pinned, Value::Path(".".into()),
         "Directory under which mount sources may lie. A relative path starts at the workspace.";

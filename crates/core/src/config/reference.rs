@@ -45,6 +45,7 @@ fn entry(key: Key, page: &mut String) {
     let set_by = match key.scope() {
         Scope::Files => "host file, project file",
         Scope::HostFile => "host file",
+        Scope::Owner => "host file; in a project file it is an error",
     };
     let typed = match (key.flag(), key.variable()) {
         (Some(flag), Some(variable)) => format!(", flag `{flag}`, variable `{variable}`"),
@@ -98,6 +99,9 @@ impl Form {
             Self::Env => "a mapping of names to values; `NAME=VALUE` in a flag".to_owned(),
             Self::Tmpfs { min } => {
                 format!("a mapping of absolute paths to sizes of {min} or more")
+            }
+            Self::Steps => {
+                "a mapping of names to steps: a command line, a list of words, or `{command, workdir, …}`".to_owned()
             }
             Self::Roles => {
                 "a mapping of names to any of `memory_limit`, `cpu_limit`, `pids_limit`, \

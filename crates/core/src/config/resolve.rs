@@ -166,9 +166,17 @@ impl Resolved {
                 (Origin::DEFAULT.to_string(), Some(remedy.to_owned()))
             }
         };
-        let (loose, strict) = (asked.in_brief(), standing.in_brief());
-        let message =
-            format!("{loose} is looser than {strict} ({whose}): {} stands", met.in_brief());
+        let message = match (&standing, asked) {
+            (Value::Steps(standing), Value::Steps(asked)) => {
+                let twice = asked.keys().filter(|name| standing.contains_key(*name));
+                let names: Vec<&str> = twice.map(String::as_str).collect();
+                format!("{} stays as {whose} has it", names.join(", "))
+            }
+            _ => {
+                let (loose, strict) = (asked.in_brief(), standing.in_brief());
+                format!("{loose} is looser than {strict} ({whose}): {} stands", met.in_brief())
+            }
+        };
         self.warn_of(step, message, remedy);
         if met != standing {
             self.set(key, met, origin);
@@ -215,7 +223,7 @@ impl Resolved {
 }
 
 fn is_for_the_host_alone(key: Key, asked: &Value) -> bool {
-    key.scope() == Scope::HostFile || *asked == Value::Backend(BackendChoice::Local)
+    key.scope() != Scope::Files || *asked == Value::Backend(BackendChoice::Local)
 }
 
 /// Whether typed text goes beyond the host file. Variables of the program may be added beside the host

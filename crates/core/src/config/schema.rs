@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::form::{Form, Texts};
 use super::key::{Key, Scope};
+use super::step;
 use super::structured::{EXCEPTION_FIELDS, MOUNT_FIELDS, ROLE_FIELDS};
 use crate::backend::BackendChoice;
 use crate::changes::Class;
@@ -38,7 +39,7 @@ pub fn schema() -> Json {
 fn property(key: Key) -> Json {
     let mut property = key.form().schema();
     let mut description = key.doc().to_owned();
-    if key.scope() == Scope::HostFile {
+    if key.scope() != Scope::Files {
         description.push_str(" Host file only.");
     }
     property["description"] = json!(description);
@@ -108,6 +109,11 @@ impl Form {
                 "propertyNames": { "pattern": "^/" },
                 "additionalProperties": size
             }),
+            Self::Steps => json!({
+                "type": "object",
+                "propertyNames": { "pattern": "^[A-Za-z0-9][A-Za-z0-9._:-]*$" },
+                "additionalProperties": step()
+            }),
             Self::Roles => {
                 let ceilings = ROLE_FIELDS.iter().map(|field| {
                     let form = match *field {
@@ -124,6 +130,24 @@ impl Form {
             }
         }
     }
+}
+
+/// A step is its command, or a mapping with more.
+fn step() -> Json {
+    let word = json!({ "type": ["string", "number", "boolean"] });
+    let line = json!({ "type": "string", "minLength": 1 });
+    let words = json!({ "type": "array", "minItems": 1, "items": word });
+    let fields = step::fields().into_iter().map(|(name, key)| {
+        let form = match key {
+            Some(key) => key.form().schema(),
+            None if name == "command" => json!({ "oneOf": [line, words] }),
+            None => line.clone(),
+        };
+        (name.to_owned(), form)
+    });
+    let mut whole = object(fields.collect());
+    whole["required"] = json!(["command"]);
+    json!({ "oneOf": [line, words, whole] })
 }
 
 fn fields(names: &[&str], required: &[&str]) -> Json {

@@ -21,6 +21,7 @@ pub struct Settings {
     pub sandbox: SandboxSettings,
     pub changes: ChangeSettings,
     pub policy: PolicySettings,
+    pub mcp: McpSettings,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +79,12 @@ pub struct PolicySettings {
     pub env: Vec<String>,
     pub relax: BTreeSet<Relax>,
     pub roles: BTreeMap<String, RoleSettings>,
+}
+
+/// What is given to agents that come over the Model Context Protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpSettings {
+    pub apply: bool,
 }
 
 /// The ceiling of a role. What is `None` sets no bound.
@@ -153,6 +160,7 @@ impl Settings {
                 relax: take!(resolved, PolicyRelax, Relax),
                 roles: take!(resolved, PolicyRoles, Roles),
             },
+            mcp: McpSettings { apply: take!(resolved, McpApply, Switch) },
         }
     }
 }

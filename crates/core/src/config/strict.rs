@@ -27,6 +27,8 @@ pub(super) enum Way {
     Pinned,
     /// No value is looser than another.
     Free,
+    /// Names may be added; what stands under a name stays.
+    Named,
 }
 
 impl Way {
@@ -54,6 +56,11 @@ impl Way {
             }
             Self::Kept | Self::Pinned => standing.clone(),
             Self::Free => asked.clone(),
+            Self::Named => {
+                let mut both = asked.clone();
+                both.add(standing.clone());
+                both
+            }
         }
     }
 
@@ -68,6 +75,7 @@ impl Way {
             Self::Kept => "what stands; anything added is looser",
             Self::Confining => "anything but `local`",
             Self::Pinned => "what stands; any change is looser",
+            Self::Named => "none; but a name of the host file's stays its own",
             Self::Free => "none; but the project file does not replace the host file's",
         }
     }
@@ -77,6 +85,9 @@ impl Way {
         match (self, standing, asked) {
             (Self::Kept, Value::Env(standing), Value::Env(asked)) => {
                 asked.iter().any(|(name, value)| standing.get(name) != Some(value))
+            }
+            (Self::Named, Value::Steps(standing), Value::Steps(asked)) => {
+                standing.iter().any(|(name, step)| asked.get(name).is_some_and(|a| a != step))
             }
             // Order is no matter in a set.
             (Self::Fewer | Self::More, ..) => {
@@ -101,6 +112,7 @@ impl Value {
             (Self::Env(all), Self::Env(more)) => all.extend(more),
             (Self::Tmpfs(all), Self::Tmpfs(more)) => all.extend(more),
             (Self::Roles(all), Self::Roles(more)) => all.extend(more),
+            (Self::Steps(all), Self::Steps(more)) => all.extend(more),
             (Self::Mounts(all), Self::Mounts(more)) => {
                 for mount in more {
                     all.retain(|earlier| earlier.target != mount.target);

@@ -133,14 +133,19 @@ fn mapping<K: Ord, V>(
 }
 
 /// The fields of one mapping in a list, its unknown ones already reported.
-struct Fields<'a> {
+pub(super) struct Fields<'a> {
     key: &'a str,
     line: usize,
     pairs: &'a [Pair],
 }
 
 impl<'a> Fields<'a> {
-    fn of(key: &'a str, node: &'a Node, names: &[&str], problems: &mut Problems) -> Option<Self> {
+    pub(super) fn of(
+        key: &'a str,
+        node: &'a Node,
+        names: &[&str],
+        problems: &mut Problems,
+    ) -> Option<Self> {
         let pairs: &[Pair] = match &node.kind {
             Kind::Map(pairs) => pairs,
             Kind::Broken => return None,
@@ -156,6 +161,10 @@ impl<'a> Fields<'a> {
         Some(Self { key, line: node.line, pairs })
     }
 
+    pub(super) fn node(&self, field: &str) -> Option<&'a Node> {
+        self.pairs.iter().find(|pair| pair.key == field).map(|pair| &pair.value)
+    }
+
     fn text(&self, field: &str) -> Option<(&'a str, usize)> {
         let pair = self.pairs.iter().find(|pair| pair.key == field)?;
         match &pair.value.kind {
@@ -164,7 +173,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn needed<T>(
+    pub(super) fn needed<T>(
         &self,
         field: &str,
         parse: impl Fn(&'a str) -> Result<T, String>,

@@ -4,6 +4,7 @@ mod layers;
 mod pages;
 mod parsing;
 mod properties;
+mod steps;
 
 use super::*;
 

@@ -9,6 +9,7 @@ use std::fmt;
 use serde_json::{Value as Json, json};
 
 use super::settings::RoleSettings;
+use super::step::Step;
 use crate::backend::BackendChoice;
 use crate::env::EnvName;
 use crate::image::ImageRef;
@@ -44,6 +45,7 @@ pub enum Value {
     Env(BTreeMap<EnvName, String>),
     Tmpfs(BTreeMap<ExactPath, ByteSize>),
     Roles(BTreeMap<String, RoleSettings>),
+    Steps(BTreeMap<String, Step>),
 }
 
 impl Value {
@@ -83,6 +85,9 @@ impl Value {
                     .collect(),
             ),
             Self::Roles(roles) => json!(roles),
+            Self::Steps(steps) => Json::Object(
+                steps.iter().map(|(name, step)| (name.clone(), step.to_json())).collect(),
+            ),
         }
     }
 }

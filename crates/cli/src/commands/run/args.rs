@@ -6,11 +6,14 @@ use std::path::PathBuf;
 use clap::Args;
 use cofferdam_core::config::{Entries, Key, Layer};
 use cofferdam_core::env::{EnvName, Secret};
+use cofferdam_core::paths::Arg;
 use cofferdam_core::refusal::{Refusal, Rule};
-use cofferdam_core::spec::SandboxSpec;
+use cofferdam_core::spec::{SandboxSpec, Terminal};
 
 use super::result::ResultArgs;
+use crate::asking::Wanted;
 use crate::context::Context;
+use crate::failure::{Failure, refused};
 
 /// Run a command in a sandbox.
 ///
@@ -25,19 +28,29 @@ use crate::context::Context;
   cofferdam run --dry-run -- make test           # show the plan, run nothing")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
-    pub(super) sandbox: SandboxArgs,
+    pub(super) options: RunOptions,
+    /// The command and its arguments.
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
+    pub(super) command: Vec<OsString>,
+}
+
+/// What can be said of a run, whatever it runs.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxArgs,
     /// Where the command succeeds, apply what `changes.auto` says needs no look; the rest stays pending.
     #[arg(long, env = "COFFERDAM_APPLY")]
-    pub(super) apply: bool,
+    pub(crate) apply: bool,
     /// Write the record of the run to a file, as JSON.
     #[arg(long, value_name = "FILE", env = "COFFERDAM_REPORT")]
-    pub(super) report: Option<PathBuf>,
+    pub(crate) report: Option<PathBuf>,
     /// Print the plan as JSON and run nothing.
     #[arg(long, env = "COFFERDAM_DRY_RUN")]
-    pub(super) dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Print the record as JSON on standard output; the command's output is only kept.
     #[arg(long)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(super) result: ResultArgs,
     /// Give the command a terminal.
@@ -45,10 +58,20 @@ pub(crate) struct RunArgs {
     pub(super) tty: bool,
     /// Print nothing of our own but warnings and errors.
     #[arg(short, long, env = "COFFERDAM_QUIET")]
-    pub(super) quiet: bool,
-    /// The command and its arguments.
-    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
-    pub(super) command: Vec<OsString>,
+    pub(crate) quiet: bool,
+}
+
+impl RunOptions {
+    /// Who wants this of a command.
+    pub(crate) fn wanted(
+        &self,
+        command: Vec<Arg>,
+        context: &Context,
+    ) -> Result<Wanted<'_>, Failure> {
+        let terminal = if self.tty { Terminal::Tty } else { Terminal::Streams };
+        let result = self.result.rule(context).map_err(|refusal| refused(&refusal))?;
+        Ok(Wanted { terminal, result, ..Wanted::command(&self.sandbox, command, context) })
+    }
 }
 
 /// What a sandbox is to be like: the same for a command, a session and a shell.

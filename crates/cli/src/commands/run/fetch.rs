@@ -8,13 +8,17 @@ use cofferdam_core::refusal::Refusal;
 use cofferdam_sandbox::image::{self, Progress};
 use cofferdam_sandbox::run::Prepared;
 
-use super::{RunArgs, say};
+use super::{RunOptions, say};
 use crate::context::Context;
 
 /// Often enough to be seen to move.
 const PACE: Duration = Duration::from_millis(100);
 
-pub(super) fn fetch(args: &RunArgs, context: &Context, prepared: &Prepared) -> Result<(), Refusal> {
+pub(super) fn fetch(
+    args: &RunOptions,
+    context: &Context,
+    prepared: &Prepared,
+) -> Result<(), Refusal> {
     let is_shown = io::stderr().is_terminal() && !args.quiet;
     let mut last = None::<Instant>;
     let mut begin = |image: &str| {

@@ -13,7 +13,7 @@ use crate::context::Context;
 /// Most bytes of a schema.
 const LARGEST_SCHEMA: u64 = 1 << 20;
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct ResultArgs {
     /// Give the command a file for a result of its own, named by $COFFERDAM_RESULT inside; it is read when

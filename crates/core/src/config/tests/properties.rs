@@ -45,6 +45,8 @@ fn samples(key: Key) -> &'static [&'static str] {
         Key::SandboxRuntime => &["null", "crun", "runsc"],
         Key::SandboxRelax | Key::PolicyRelax => &["[]", "[limits]", "[landlock, limits]"],
         Key::ChangesAllowClasses => &["[]", "[ci]", "[ci, editor]"],
+        Key::Steps => &["{}", "{a: x}", "{a: [x, y], b: z}", "{b: {command: z, timeout: 1h}}"],
+        Key::McpApply => &["true", "false"],
         Key::PolicyRoot => &[".", "/"],
         Key::PolicyAllowedPaths => &["[]", "[/a]"],
         Key::PolicyExceptions => &["[]", "[{path: /a, reason: r}]"],
@@ -72,11 +74,17 @@ fn allows_more(key: Key, a: &Value, b: &Value) -> bool {
             ["never", "missing", "always"].iter().position(|n| *n == pull.name()).unwrap() as u64
         }
         Value::Backend(choice) => (choice.name() == "local").into(),
-        Value::Switch(on) => (*on == (key == Key::SandboxFallbackToDirect)).into(),
+        Value::Switch(on) => {
+            (*on == matches!(key, Key::SandboxFallbackToDirect | Key::McpApply)).into()
+        }
         other => panic!("{key}: {other:?} has no rank"),
     };
     match (a, b) {
         (Value::Image(_), _) => false,
+        // A step more is no matter; another in the place of one is.
+        (Value::Steps(a), Value::Steps(b)) => {
+            b.iter().any(|(name, step)| a.get(name).is_some_and(|other| other != step))
+        }
         (Value::Texts(a), Value::Texts(b))
             if matches!(key, Key::SandboxBlocked | Key::ChangesDeny) =>
         {
@@ -130,9 +138,10 @@ fn file() -> impl Strategy<Value = String> {
         let changes =
             changes.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", ");
         format!(
-            "sandbox: {{{}}}\nchanges: {{{changes}}}\npolicy: {{{}}}\n",
+            "sandbox: {{{}}}\nchanges: {{{changes}}}\npolicy: {{{}}}\n{}\n",
             under("sandbox.", 2),
-            under("policy.", 2)
+            under("policy.", 2),
+            under("steps", 1)
         )
     })
 }
