@@ -46,6 +46,7 @@ mod seen;
 mod selection;
 mod set;
 pub(crate) mod settled;
+mod touched;
 mod turn;
 pub mod undo;
 
@@ -64,5 +65,6 @@ pub use seal::{SealError, SealRequest, Sealed};
 pub use selection::{Part, Selection};
 pub use set::{ChangeSet, REPOSITORY, SetError};
 pub use settled::{Look, carry_checkpoints, looks};
+pub use touched::{Touched, touched};
 pub(crate) use turn::Turn;
 pub use turn::TurnError;

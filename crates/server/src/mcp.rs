@@ -1,28 +1,32 @@
 //! The MCP server: an agent's tools, carried out in a session of a sandbox.
 //!
 //! [`serve_stdio`] is one connection with one session, which ends with it: by a tether, so that a server that is
-//! killed leaves nothing. [`serve_http`] is one session for all who have its token. Everything happens inside the sandbox, the reading and writing of files too; so a path
+//! killed leaves nothing. [`serve_http`] has a session for each of its clients. Everything happens inside the sandbox, the reading and writing of files too; so a path
 //! can lead nowhere that a command could not go, and the check that it stays in the workspace is for clarity, not
 //! for safety. Text that a program wrote is shown inert and bounded.
 //!
-//! Deliberately absent: a tool that brings changes to the host. That is for a person, or for the command line.
+//! Deliberately absent: a yes. Where the host owner offers a tool that applies changes, it applies what needs none.
 
 mod answer;
-mod files;
 mod held;
 mod http;
 mod params;
+mod resources;
 mod run;
+mod scripts;
 mod server;
+mod tools;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rmcp::ServiceExt as _;
+use tokio::sync::Semaphore;
 
 use held::Held;
 pub use http::{Listening, serve_http};
-use server::Server;
+use server::{Lives, Server};
 
 /// How sessions are started for connections.
 #[derive(Debug, Clone)]
@@ -33,6 +37,14 @@ pub struct Setting {
     pub options: Vec<OsString>,
     /// Where runs are kept.
     pub state: PathBuf,
+    pub apply: ApplyTool,
+}
+
+/// Whether there is a tool that brings changes to the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApplyTool {
+    Absent,
+    Offered,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +54,8 @@ pub enum McpError {
     /// It has said why on standard error.
     #[error("no session could be started")]
     NoSession,
+    #[error("too many clients have a session here already")]
+    TooMany,
     #[error("{address} is not on the loopback: whoever can reach it could run commands")]
     NotLoopback { address: std::net::SocketAddr },
     #[error("the client did not introduce itself: {0}")]
@@ -55,9 +69,10 @@ pub enum McpError {
 /// Serves one client on standard input and output, until it goes away.
 pub fn serve_stdio(setting: &Setting) -> Result<(), McpError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let held = Held::start(setting)?;
+    let held = Held::new(&Arc::new(setting.clone()), &Arc::new(Semaphore::new(1)))?;
+    held.run()?;
     let served = runtime.block_on(async {
-        let server = Server::new(held.clone());
+        let server = Server::new(held.clone(), Lives::WithProcess);
         let running = server
             .serve(rmcp::transport::stdio())
             .await

@@ -8,11 +8,15 @@ use anyhow::Result;
 use crate::cargo::{succeed, target_dir, works};
 use crate::provide;
 
+/// The version that the tests were written for. A newer one is tried on purpose, not by chance.
+const SDK: &str = "2.3.0";
+
 /// Makes it where it is not there yet; the interpreter.
 pub(crate) fn make() -> Result<PathBuf> {
     let dir = target_dir()?.join("test-python");
     let python = dir.join("bin/python");
-    let has_sdk = || works(Command::new(&python).args(["-c", "import mcp"]));
+    let is_it = format!("import importlib.metadata as m; assert m.version('mcp') == '{SDK}'");
+    let has_sdk = || works(Command::new(&python).args(["-c", &is_it]));
     if !has_sdk() {
         let mut venv = Command::new("python3");
         venv.args(["-m", "venv"]).arg(&dir);
@@ -21,7 +25,13 @@ pub(crate) fn make() -> Result<PathBuf> {
             provide::package("python3-venv")?;
             succeed(&mut venv)?;
         }
-        succeed(Command::new(&python).args(["-m", "pip", "install", "--quiet", "mcp"]))?;
+        succeed(Command::new(&python).args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            &format!("mcp=={SDK}"),
+        ]))?;
     }
     Ok(python)
 }

@@ -58,12 +58,15 @@ pub(crate) struct ApplyArgs {
     /// Apply what can be applied, and leave the rest pending.
     #[arg(long)]
     rest: bool,
+    /// Only what `changes.auto` says needs no look, as `run --apply` does; the rest stays pending.
+    #[arg(long, conflicts_with_all = ["merge", "rest", "hunks", "allow_classes", "allow_paths", "allow_budget"])]
+    auto: bool,
     /// Of this file only these hunks, by number (repeatable).
     #[arg(long = "hunk", value_name = "PATH:N,...")]
     hunks: Vec<OsString>,
     /// Instead of files: make a new branch of the commits that were made inside. No setting and no hook
     /// comes along.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["check", "merge", "rest", "hunks"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["check", "merge", "rest", "hunks", "auto"])]
     branch: Option<String>,
     /// Print a JSON object.
     #[arg(long)]
@@ -93,11 +96,14 @@ pub(crate) fn run(
         selection = selection.with_hunks(path, hunks);
     }
     let allowances = args.allowed.allowances(&record.workspace, &context.cwd)?;
-    let wanted = Wanted::Reviewed { budget_allowed: args.allowed.allow_budget };
+    let wanted = match args.auto {
+        true => Wanted::Automatic,
+        false => Wanted::Reviewed { budget_allowed: args.allowed.allow_budget },
+    };
     let mut judge = judge(&record, &set, &allowances, wanted, context)?;
     let asked = Asked {
         selection: &selection,
-        extent: if args.rest { Extent::Rest } else { Extent::Whole },
+        extent: if args.rest || args.auto { Extent::Rest } else { Extent::Whole },
         merging: if args.merge { Merging::Clean } else { Merging::Never },
         intent: if args.check { Intent::Check } else { Intent::Perform },
     };

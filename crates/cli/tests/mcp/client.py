@@ -9,7 +9,8 @@ import os
 import sys
 import time
 
-from mcp import ClientSession, StdioServerParameters
+from calls import call, is_error, member, refuses, sessions, text, value, wait_for
+from mcp import ClientSession, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 PROGRAM, WORKSPACE, *OPTIONS = sys.argv[1:]
@@ -23,31 +24,6 @@ def server():
     return StdioServerParameters(
         command=PROGRAM, args=["mcp", "--workspace", WORKSPACE, *OPTIONS], env=dict(os.environ)
     )
-
-
-def member(result, *names):
-    """Fields were renamed between versions of the SDK."""
-    for name in names:
-        if hasattr(result, name):
-            return getattr(result, name)
-    raise AssertionError(f"{result!r} has none of {names}")
-
-
-def is_error(result):
-    return bool(member(result, "is_error", "isError"))
-
-
-def value(result):
-    assert not is_error(result), text(result)
-    return member(result, "structured_content", "structuredContent")
-
-
-def text(result):
-    return "".join(block.text for block in result.content)
-
-
-async def call(session, tool, **arguments):
-    return await session.call_tool(tool, arguments)
 
 
 async def commands(session):
@@ -180,9 +156,79 @@ async def resources(session):
     listed = await session.list_resources()
     names = {str(resource.uri) for resource in listed.resources}
     assert len(names) == 3, names
-    for name in names:
-        read = await session.read_resource(name)
-        assert read.contents[0].text, name
+    await call(session, "shell", command=r"printf 'one\033[2J' > seen")
+    read = {name: (await session.read_resource(name)).contents[0].text for name in names}
+    plan = json.loads(read["cofferdam://session/plan"])
+    assert plan["purpose"] == "session" and plan["network"] == "none", plan
+    assert "seccomp" in read["cofferdam://session/receipt"], read
+    assert "+++ b/seen" in read["cofferdam://session/diff"], read
+    assert all("\x1b" not in text for text in read.values())
+    for name in ["cofferdam://session/secrets", "file:///etc/passwd"]:
+        try:
+            await session.read_resource(name)
+            raise AssertionError(name)
+        except MCPError:
+            pass
+
+
+async def arguments(session):
+    for tool, given in [
+        ("shell", {"command": 7}), ("shell", {"command": "true", "as_root": True}),
+        ("shell", {"command": "true", "timeout": -1}), ("shell", {"argv": "true"}), ("shell", {"argv": []}),
+        ("read_file", {}), ("read_file", {"path": None}), ("read_file", {"path": ["a"]}),
+        ("kill", {"job": "all"}), ("kill", {"job": 10**30}), ("edit_file", {"path": "x", "old": "", "new": "y"}),
+        ("list_files", {"depth": "deep"}), ("status", {"more": 1}), ("no_such_tool", {}),
+    ]:
+        assert await refuses(session, tool, **given), (tool, given)
+    assert value(await call(session, "shell", command="echo still"))["stdout"] == "still\n"
+
+
+async def summary(session):
+    """Counts of what the session has changed come with every command."""
+    value(await call(session, "reset"))
+    with open(os.path.join(WORKSPACE, "kept"), "w") as file:
+        file.write("host")
+    done = value(await call(session, "shell", command="true"))
+    assert done["changes"] == {"created": 0, "modified": 0, "deleted": 0, "at_least": False}, done
+    done = value(await call(session, "shell", command="mkdir d; touch d/a d/b; echo x >> kept"))
+    assert done["changes"] == {"created": 3, "modified": 1, "deleted": 0, "at_least": False}, done
+    done = value(await call(session, "shell", command="rm -r d kept"))
+    assert done["changes"] == {"created": 0, "modified": 0, "deleted": 1, "at_least": False}, done
+    os.remove(os.path.join(WORKSPACE, "kept"))
+
+
+async def killed(_):
+    """A server that is killed leaves no session, and what ran in it is gone."""
+    before = {session["run"] for session in sessions(PROGRAM)}
+    try:
+        async with stdio_client(server()) as (read, write), ClientSession(read, write) as other:
+            await other.initialize()
+            value(await call(other, "shell", command="echo x > made; sleep 600", background=True))
+            mine = value(await call(other, "status"))["session"]
+            pids = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and is_server(pid)]
+            assert len(pids) == 1, pids
+            os.kill(pids[0], 9)
+            assert wait_for(lambda: all(session["run"] != mine for session in sessions(PROGRAM)))
+    except* Exception as group:
+        left = group.subgroup(lambda error: isinstance(error, AssertionError))
+        if left:
+            raise left
+    # One that was reset a moment ago may still be ending.
+    assert {session["run"] for session in sessions(PROGRAM)} <= before
+
+
+SERVERS = set()
+
+
+def is_server(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+        with open(f"/proc/{pid}/stat") as file:
+            parent = int(file.read().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return False
+    return parent == os.getpid() and b"mcp" in words and pid not in SERVERS
 
 
 async def two(session):
@@ -203,11 +249,13 @@ async def reset(session):
 async def main():
     async with stdio_client(server()) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
+        SERVERS.update(pid for pid in os.listdir("/proc") if pid.isdigit() and is_server(pid))
         tools = (await session.list_tools()).tools
         assert {tool.name for tool in tools} == TOOLS, [tool.name for tool in tools]
         assert all(tool.description and member(tool, "input_schema", "inputSchema") for tool in tools)
         for part in [
-            commands, inert, large, files, escapes, background, progress, cancel, resources, two, reset,
+            commands, arguments, inert, large, files, escapes, background, progress, cancel, resources, two, reset,
+            summary, killed,
         ]:
             began = time.monotonic()
             await part(session)

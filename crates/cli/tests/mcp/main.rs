@@ -109,32 +109,94 @@ fn a_refused_sandbox_is_no_server() {
         .assert_stderr_has("cannot be held on local");
 }
 
-/// All tools, cancellation, progress, large output, path escapes, two connections: with the official client.
+/// A script of the official client, which says at its end that all is well.
+fn official(env: &TestEnv, script: &str, words: &[&str], end: &str) {
+    let python = std::env::var("TEST_MCP_PYTHON").expect("cargo xtask test makes one");
+    let mut command = env.program(python);
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp").join(script);
+    command.arg("-B").arg(script).args([BINARY, env.workspace().to_str().unwrap()]).args(words);
+    let done = env.finish(command);
+    let (out, err) = (done.stdout_text(), done.stderr_text());
+    assert!(out.ends_with(end), "{out}{err}");
+    assert!(wait_until(Duration::from_secs(20), || sessions(env) == 0));
+}
+
+const NATIVE: [&str; 4] = ["--sandbox", "native", "--relax", "limits"];
+
+/// All tools, cancellation, progress, large output, bad arguments, path escapes, two connections, a killed server.
 #[test]
 #[cfg_attr(not(feature = "test-mcp"), ignore = "needs the Python SDK for MCP: cargo xtask test")]
 fn the_official_client_is_served() {
-    let python = std::env::var("TEST_MCP_PYTHON").expect("cargo xtask test makes one");
     let env = TestEnv::with_binary(BINARY);
-    let mut command = env.program(python);
-    command.arg(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/client.py")).args(
-        [BINARY, env.workspace().to_str().unwrap(), "--sandbox", "native", "--relax", "limits"],
-    );
-    let done = env.finish(command);
-    assert!(
-        done.stdout_text().ends_with("all is well\n"),
-        "{}{}",
-        done.stdout_text(),
-        done.stderr_text()
-    );
-    assert!(wait_until(Duration::from_secs(20), || sessions(&env) == 0));
+    official(&env, "client.py", &NATIVE, "all is well\n");
+}
+
+#[test]
+#[cfg_attr(not(feature = "test-mcp"), ignore = "needs the Python SDK for MCP: cargo xtask test")]
+fn an_agent_applies_only_where_the_host_owner_says_so_and_only_what_needs_no_yes() {
+    let env = TestEnv::with_binary(BINARY);
+    let rules = "changes: {auto: ['src/**', 'secret/**'], deny: ['secret/**']}\n";
+    env.host_config(rules);
+    official(&env, "applying.py", &NATIVE, "absent\n");
+    env.host_config(&format!("{rules}mcp: {{apply: true}}\n"));
+    official(&env, "applying.py", &NATIVE, "offered\n");
+    env.run(["audit", "verify"]).assert_exit(0);
+    // A project cannot say it, trusted or not.
+    env.host_config(rules);
+    env.project_config("mcp: {apply: true}\n");
+    env.run(["trust"]).assert_exit(1).assert_stderr_has("rule host-file-only");
+    env.run(["mcp", "--sandbox", "native"]).assert_exit(1).assert_stderr_has("rule host-file-only");
+}
+
+/// A server that listens; whoever drops it ends it.
+struct Listening {
+    server: Child,
+    address: String,
+    token: String,
+}
+
+impl Listening {
+    fn start(env: &TestEnv, words: &[&str]) -> Self {
+        let mut command = env.cofferdam();
+        command.args(["mcp", "--http", "127.0.0.1:0"]).args(NATIVE).args(words);
+        let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap();
+        let address = said["url"].as_str().unwrap().strip_prefix("http://").unwrap();
+        let address = address.strip_suffix("/mcp").unwrap().to_owned();
+        Self { server, address, token: said["token"].as_str().unwrap().to_owned() }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "test-mcp"), ignore = "needs the Python SDK for MCP: cargo xtask test")]
+fn over_http_each_client_has_a_session_that_ends_with_it() {
+    let env = TestEnv::with_binary(BINARY);
+    let server = Listening::start(&env, &[]);
+    official(&env, "two_clients.py", &[&server.url(), &server.token], "all is well\n");
+}
+
+fn hello() -> Value {
+    let who = json!({ "name": "test", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": who });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })
 }
 
 /// One request, and all that comes back until the server is done or silent.
-fn post(address: &str, headers: &str) -> String {
-    let who = json!({ "name": "test", "version": "1" });
-    let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": who });
-    let body =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string();
+fn post(address: &str, headers: &str, body: &Value) -> String {
+    let body = body.to_string();
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
     let length = body.len();
@@ -155,17 +217,11 @@ fn post(address: &str, headers: &str) -> String {
 #[test]
 fn over_http_only_who_has_the_token_is_served_and_no_browser() {
     let env = TestEnv::with_binary(BINARY);
-    let mut command = env.cofferdam();
-    command.args(["mcp", "--http", "127.0.0.1:0", "--sandbox", "native", "--relax", "limits"]);
-    let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let said: Value = serde_json::from_str(&line).unwrap();
-    let (url, token) = (said["url"].as_str().unwrap(), said["token"].as_str().unwrap());
-    let address = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let server = Listening::start(&env, &[]);
+    let (address, token) = (server.address.as_str(), server.token.as_str());
     let host = format!("Host: {address}\r\n");
     let bearer = format!("Authorization: Bearer {token}\r\n");
-    let good = post(address, &format!("{host}{bearer}"));
+    let good = post(address, &format!("{host}{bearer}"), &hello());
     assert!(good.starts_with("HTTP/1.1 200") && good.contains("cofferdam"), "{good}");
     for (headers, status) in [
         (host.clone(), "401"),
@@ -174,14 +230,47 @@ fn over_http_only_who_has_the_token_is_served_and_no_browser() {
         (format!("{host}{bearer}Origin: http://{address}\r\n"), "403"),
         (format!("Host: evil.example\r\n{bearer}"), "403"),
     ] {
-        let answer = post(address, &headers);
+        let answer = post(address, &headers, &hello());
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{headers}{answer}");
         assert!(!answer.contains("serverInfo"), "{answer}");
     }
-    server.kill().unwrap();
-    server.wait().unwrap();
+    drop(server);
     assert!(wait_until(Duration::from_secs(20), || sessions(&env) == 0));
     env.run(["mcp", "--http", "0.0.0.0:0", "--sandbox", "native"])
         .assert_exit(1)
         .assert_stderr_has("not on the loopback");
+    env.run(["mcp", "--http", "127.0.0.1:0", "--sandbox", "local"])
+        .assert_exit(125)
+        .assert_stderr_has("cannot be held on local");
+}
+
+/// Whoever vanishes without a word is forgotten, and a server that is killed takes all sessions along.
+#[test]
+fn over_http_a_silent_client_is_forgotten() {
+    let env = TestEnv::with_binary(BINARY);
+    let server = Listening::start(&env, &["--idle-stop", "3s"]);
+    let headers = format!("Host: {}\r\nAuthorization: Bearer {}\r\n", server.address, server.token);
+    let begin = || {
+        let answer = post(&server.address, &headers, &hello());
+        let line = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+        let headers = format!("{headers}Mcp-Session-Id: {}\r\n", line.unwrap().trim());
+        post(
+            &server.address,
+            &headers,
+            &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        );
+        let call = json!({ "name": "shell", "arguments": { "command": "sleep 60 & echo up" } });
+        let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call });
+        let answer = post(&server.address, &headers, &call);
+        assert!(answer.contains("up"), "{answer}");
+        (headers, call)
+    };
+    let (headers, call) = begin();
+    assert_eq!(sessions(&env), 1);
+    assert!(wait_until(Duration::from_secs(20), || sessions(&env) == 0));
+    let late = post(&server.address, &headers, &call);
+    assert!(late.starts_with("HTTP/1.1 404"), "{late}");
+    begin();
+    drop(server);
+    assert!(wait_until(Duration::from_secs(20), || sessions(&env) == 0));
 }

@@ -31,7 +31,7 @@ use rustix::fs::Stat;
 
 use super::SetError;
 use super::halt::{Halted, halted};
-pub(crate) use attributes::Marks;
+pub(crate) use attributes::{Marks, is_opaque};
 pub(super) use before::Befores;
 pub(super) use content::{LARGEST_KEPT, bytes_of};
 pub(crate) use dir::{Dir, Side};

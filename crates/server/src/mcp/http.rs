@@ -1,13 +1,15 @@
 //! The same tools over HTTP, for clients that cannot start a program: on the loopback, for who knows the token.
 //!
-//! All clients of one server share its session, because newer versions of the protocol know no connections: two agents
-//! that are to be apart need two servers. A request that a browser sends is refused by its `Origin`, and one to another
-//! name than the loopback's by its `Host`.
+//! Each client has a session of its own, by the protocol's `Mcp-Session-Id`: it begins with the first call, and ends when
+//! the client ends it, when it has asked for nothing for long, or with the server. The newest versions of the protocol know
+//! no sessions; they are not spoken here, and their clients fall back to an older one. A request that a browser sends is refused by its `Origin`, and
+//! one to another name than the loopback's by its `Host`.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
@@ -16,10 +18,14 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::sync::Semaphore;
 
 use super::held::Held;
-use super::server::Server;
+use super::server::{Lives, Server};
 use super::{McpError, Setting};
+
+/// So many clients may have a sandbox at once.
+const SEATS: usize = 32;
 
 /// Where a server listens, and what a client must know.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -29,10 +35,12 @@ pub struct Listening {
     pub token: String,
 }
 
-/// Serves until the process is ended. `ready` is told where, and the token, which is made anew each time.
+/// Serves until the process is ended. `ready` is told where, and the token, which is made anew each time. A client
+/// that has been silent for `idle` is forgotten, with its session.
 pub fn serve_http(
     setting: &Setting,
     address: SocketAddr,
+    idle: Duration,
     ready: impl FnOnce(&Listening) -> io::Result<()>,
 ) -> Result<(), McpError> {
     if !address.ip().is_loopback() {
@@ -40,20 +48,24 @@ pub fn serve_http(
     }
     let token = token()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let held = Held::start(setting)?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(address).await?;
         let url = format!("http://{}/mcp", listener.local_addr()?);
         ready(&Listening { url, token: token.clone() })?;
-        Ok(axum::serve(listener, router(&held, token)).await?)
+        Ok(axum::serve(listener, router(setting, idle, token)).await?)
     })
 }
 
-fn router(held: &Held, token: String) -> Router {
-    let held = held.clone();
+fn router(setting: &Setting, idle: Duration, token: String) -> Router {
+    let (setting, seats) = (Arc::new(setting.clone()), Arc::new(Semaphore::new(SEATS)));
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(idle);
     let service = StreamableHttpService::new(
-        move || Ok(Server::new(held.clone())),
-        Arc::new(LocalSessionManager::default()),
+        move || {
+            let held = Held::new(&setting, &seats).map_err(io::Error::other)?;
+            Ok(Server::new(held, Lives::WithSession))
+        },
+        Arc::new(sessions),
         // No page of a browser has business here.
         StreamableHttpServerConfig::default().enforce_origin_validation(),
     );

@@ -80,10 +80,17 @@ pub(super) struct SearchParams {
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct DiffParams {
+pub(super) struct PathParams {
     /// Only these files and directories, below the workspace; all where it is left out.
     #[serde(default)]
-    pub(super) paths: Vec<String>,
+    paths: Vec<String>,
+}
+
+impl PathParams {
+    /// As our own commands take them, run in the workspace: none is taken for a flag or a run.
+    pub(super) fn below(&self) -> Vec<String> {
+        self.paths.iter().map(|path| format!("./{path}")).collect()
+    }
 }
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]

@@ -95,6 +95,16 @@ pub(super) fn read(fd: BorrowedFd<'_>, marks: Option<Marks>) -> io::Result<Said>
     Ok(said)
 }
 
+/// Whether nothing of the layers below shows through a directory.
+pub(crate) fn is_opaque(dir: BorrowedFd<'_>, marks: Marks) -> io::Result<bool> {
+    match opacity(dir, marks) {
+        Ok(opacity) => Ok(opacity == Opacity::Whole),
+        Err(error) if error.raw_os_error() == Some(Errno::NODATA.raw_os_error()) => Ok(false),
+        Err(error) if error.raw_os_error() == Some(Errno::NOTSUP.raw_os_error()) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 fn opacity(fd: BorrowedFd<'_>, marks: Marks) -> io::Result<Opacity> {
     let mut value = [0; 8];
     Ok(match fgetxattr(fd, marks.opaque(), &mut value)? {

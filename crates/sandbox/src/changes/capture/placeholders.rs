@@ -21,7 +21,7 @@ impl Placeholders {
         Ok(Self(paths.map(<[u8]>::to_vec).collect()))
     }
 
-    pub(super) fn contains(&self, path: &[u8]) -> bool {
+    pub(crate) fn contains(&self, path: &[u8]) -> bool {
         !self.0.is_empty() && self.0.contains(path)
     }
 }
