@@ -20,6 +20,8 @@ const PROGRAMS: &[Program] = &[
     Program { name: "git", package: "git", why: "repositories as workspaces" },
     Program { name: "python3", package: "python3", why: "programs under test that are not shell" },
     Program { name: "script", package: "bsdutils", why: "a terminal to type into" },
+    Program { name: "tmux", package: "tmux", why: "a window with keys and a screen" },
+    Program { name: "vim", package: "vim", why: "an editor inside a sandbox" },
     Program { name: "gcc", package: "gcc", why: "probes that make one system call; the linker" },
     Program { name: "make", package: "make", why: "builds inside a sandbox" },
     Program {

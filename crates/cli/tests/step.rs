@@ -1,5 +1,4 @@
 //! Steps: commands of the project by name, in order, under the rules of the file that names them.
-#![expect(clippy::unwrap_used, reason = "in a test, a failed step is the failure")]
 
 use cofferdam_testkit::{TestEnv, claim};
 
