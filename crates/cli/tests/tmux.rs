@@ -186,7 +186,9 @@ fn after_a_kill_the_terminal_is_as_it_was_and_nothing_runs() {
     let child = Command::new("pgrep").args(["-P", pid.trim()]).output().unwrap();
     let child = String::from_utf8(child.stdout).unwrap();
     assert!(Command::new("kill").args(["-9", child.trim()]).status().unwrap().success());
-    window.shows("Killed");
+    // The editor's screen is left, and the cursor is seen.
+    let flags = || window.tmux(&["display-message", "-p", "#{alternate_on}#{cursor_flag}"]);
+    assert!(wait_until(Duration::from_secs(10), || flags().trim() == "01"), "{}", flags());
     window.types("stty -a > after; clear; echo typed is seen");
     window.shows("typed is seen");
     // Seen as it was typed, and once more as it was said: the echo is back.
@@ -199,4 +201,19 @@ fn after_a_kill_the_terminal_is_as_it_was_and_nothing_runs() {
     let read = |name| std::fs::read_to_string(env.workspace().join(name)).unwrap();
     assert_eq!(read("after"), read("before"));
     env.run(["gc"]).assert_exit(0);
+}
+
+#[test]
+fn a_program_that_takes_too_long_leaves_no_screen_behind() {
+    let env = TestEnv::with_binary(BINARY);
+    let window = Window::open(&env, &binary(&env));
+    window.types(
+        "$COFFERDAM run --tty --sandbox native --relax limits --timeout 2s -- vim -u NONE -N",
+    );
+    window.shows("~\n~\n");
+    window.shows("timed out");
+    window.types("echo code=$?");
+    window.shows("code=124\n");
+    let another = window.tmux(&["display-message", "-p", "#{alternate_on}#{cursor_flag}"]);
+    assert_eq!(another.trim(), "01");
 }

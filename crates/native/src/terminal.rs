@@ -83,9 +83,21 @@ pub fn guard() -> io::Result<()> {
     let mut life = File::from(life.as_fd().try_clone_to_owned()?);
     if life.read(&mut [0])? == 0 {
         tcsetattr(terminal, OptionalActions::Flush, &before)?;
+        calm(terminal)?;
     }
     Ok(())
 }
+
+/// What a program that was killed had no time to take back: another screen, a hidden cursor, keys and clicks that are
+/// told in its own way. On a screen that has none of that, nothing changes: the place of the cursor is saved first,
+/// because leaving the other screen restores it.
+pub fn calm(terminal: BorrowedFd<'_>) -> io::Result<()> {
+    const CALM: &[u8] =
+        b"\x1b7\x1b[?1049l\x1b[?25h\x1b[?1l\x1b>\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\
+                          \x1b[?2004l\x1b[0m";
+    File::from(terminal.try_clone_to_owned()?).write_all(CALM)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd as _;

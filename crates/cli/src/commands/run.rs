@@ -18,7 +18,7 @@ use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::run::{Prepared, RunError, perform};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
-use cofferdam_sandbox::terminal::Held;
+use cofferdam_sandbox::terminal::{Held, calm};
 
 use super::apply::apply_auto;
 use crate::asking::{Turned, Wanted, not_run, open_state, say};
@@ -104,8 +104,14 @@ pub(crate) fn carry_out(
         (Terminal::Tty, _) => return Err(no_terminal().hint("leave --tty out")),
         (Terminal::Streams, _) => None,
     };
+    let stdout = io::stdout();
     let performed = perform(state, &context.actor, prepared, streams);
+    let was_lent = lent.is_some();
     drop(lent);
+    if was_lent && performed.as_ref().is_ok_and(|record| !has_exited(record)) {
+        // Whoever waits for it at the other end has gone then.
+        calm(stdout.as_fd()).ok();
+    }
     match performed {
         // The command has run, and its exit code is what the caller waits for.
         Err(RunError::Unrecorded { record, source }) => {
@@ -122,6 +128,11 @@ pub(crate) fn carry_out(
 
 pub(crate) fn has_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Whether it came to an end by itself, and could leave the terminal as it found it.
+fn has_exited(record: &Record) -> bool {
+    record.outcome.as_ref().is_some_and(|outcome| outcome.class == OutcomeClass::Exited)
 }
 
 pub(crate) fn no_terminal() -> Failure {
