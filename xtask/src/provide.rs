@@ -22,6 +22,7 @@ const PROGRAMS: &[Program] = &[
     Program { name: "script", package: "bsdutils", why: "a terminal to type into" },
     Program { name: "tmux", package: "tmux", why: "a window with keys and a screen" },
     Program { name: "vim", package: "vim", why: "an editor inside a sandbox" },
+    Program { name: "npm", package: "npm", why: "the inspector of the Model Context Protocol" },
     Program { name: "gcc", package: "gcc", why: "probes that make one system call; the linker" },
     Program { name: "make", package: "make", why: "builds inside a sandbox" },
     Program {

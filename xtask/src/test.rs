@@ -5,6 +5,7 @@
 
 mod doc;
 mod engine;
+mod inspector;
 mod nextest;
 mod python;
 mod steps;

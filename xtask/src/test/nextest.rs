@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::engine::Engines;
-use super::python;
 use super::steps::{Counts, Skipped};
+use super::{inspector, python};
 use crate::cargo::{cargo, output_of, root, shown};
 
 /// Where a profile puts its file: nextest keeps its own things at the workspace's root, wherever cargo builds to.
@@ -92,6 +92,7 @@ pub(crate) fn run(pass: Pass, asked: Asked<'_>, means: &Means<'_>) -> Result<Cou
         command.env("TEST_KILLS", LONG_KILLS);
     }
     command.env("TEST_MCP_PYTHON", python::make()?);
+    command.env("TEST_MCP_INSPECTOR", inspector::make()?);
     command.env("TEST_DOCKER_SOCKET", means.engines.docker());
     command.env("TEST_PODMAN_SOCKET", means.engines.podman());
     command.env("TEST_STATIC_BINARY", means.program);

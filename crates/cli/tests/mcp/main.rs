@@ -194,6 +194,50 @@ fn hello() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })
 }
 
+/// Another client, which knows nothing of the first.
+#[test]
+#[cfg_attr(not(feature = "test-mcp"), ignore = "needs the MCP inspector: cargo xtask test")]
+fn the_inspector_is_served() {
+    let env = TestEnv::with_binary(BINARY);
+    let programs = std::env::var("TEST_MCP_INSPECTOR").expect("cargo xtask test makes one");
+    let programs = std::path::Path::new(&programs);
+    let ask = |server: &[&str], method: &[&str]| {
+        let mut command = env.program(programs.join("node"));
+        command.arg(programs.join("mcp-inspector")).arg("--cli").args(server).args(method);
+        env.finish(command)
+    };
+    let http = Listening::start(&env, &[]);
+    let (url, bearer) = (http.url(), format!("Authorization: Bearer {}", http.token));
+    let stdio = [&[BINARY, "mcp"][..], &NATIVE].concat();
+    let over_http = [url.as_str(), "--transport", "http", "--header", &bearer];
+    for server in [stdio.as_slice(), &over_http] {
+        let tools = ask(server, &["--method", "tools/list"]).assert_exit(0).json();
+        let names: Vec<_> = tools["tools"].as_array().unwrap().iter().map(|t| &t["name"]).collect();
+        assert!(names.contains(&&json!("shell")) && !names.contains(&&json!("apply")), "{names:?}");
+        let call = [
+            "--method",
+            "tools/call",
+            "--tool-name",
+            "shell",
+            "--tool-arg",
+            "command=echo x; exit 3",
+        ];
+        let done = ask(server, &call).assert_exit(0).json()["structuredContent"].clone();
+        assert_eq!((&done["exit_code"], &done["stdout"]), (&json!(3), &json!("x\n")), "{done}");
+        let plan = ["--method", "resources/read", "--uri", "cofferdam://session/plan"];
+        let read = ask(server, &plan).assert_exit(0).json()["contents"][0].clone();
+        assert_eq!(read["mimeType"], "application/json", "{read}");
+        assert!(read["text"].as_str().unwrap().contains("\"purpose\": \"session\""), "{read}");
+        let bad = ["--method", "tools/call", "--tool-name", "shell", "--tool-arg", "line=true"];
+        let bad = ask(server, &bad);
+        assert!(bad.code() != Some(0) || bad.json()["isError"] == true, "{}", bad.stdout_text());
+    }
+    let stranger = ask(&[&url, "--transport", "http"], &["--method", "tools/list"]);
+    assert!(!stranger.stdout_text().contains("shell"), "{}", stranger.stdout_text());
+    drop(http);
+    assert!(wait_until(Duration::from_secs(20), || sessions(&env) == 0));
+}
+
 /// One request, and all that comes back until the server is done or silent.
 fn post(address: &str, headers: &str, body: &Value) -> String {
     let body = body.to_string();

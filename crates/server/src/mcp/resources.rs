@@ -13,14 +13,18 @@ const DIFF: &str = "cofferdam://session/diff";
 
 pub(super) fn all() -> Vec<Resource> {
     let resources = [
-        (PLAN, "plan", "What the sandbox was asked to be", "application/json"),
-        (RECEIPT, "receipt", "What is enforced, as read back", "application/json"),
-        (DIFF, "diff", "What the session has changed so far", "text/x-diff"),
+        (PLAN, "plan", "What the sandbox was asked to be"),
+        (RECEIPT, "receipt", "What is enforced, as read back"),
+        (DIFF, "diff", "What the session has changed so far"),
     ];
-    let resource = |(uri, name, what, kind): (&str, &str, &str, &str)| {
-        Resource::new(uri, name).with_description(what).with_mime_type(kind)
+    let resource = |(uri, name, what): (&str, &str, &str)| {
+        Resource::new(uri, name).with_description(what).with_mime_type(kind(uri))
     };
     resources.map(resource).into()
+}
+
+pub(super) fn kind(uri: &str) -> &'static str {
+    if uri == DIFF { "text/x-diff" } else { "application/json" }
 }
 
 pub(super) async fn read(held: &Held, uri: &str) -> Result<String, String> {

@@ -80,7 +80,9 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         match resources::read(&self.held, &request.uri).await {
             Ok(text) => {
-                let contents = vec![ResourceContents::text(text, request.uri)];
+                let kind = resources::kind(&request.uri);
+                let contents = ResourceContents::text(text, request.uri).with_mime_type(kind);
+                let contents = vec![contents];
                 Ok(ReadResourceResult::new(contents).into())
             }
             Err(why) => Err(ErrorData::resource_not_found(why, None)),
