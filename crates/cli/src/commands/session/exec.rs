@@ -71,10 +71,10 @@ pub(crate) fn run(
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
-    let Found { client, .. } = find(&args.session, context).map_err(|failure| Failure {
+    let Found { client, .. } = find(&args.session, context).map_err(|failure| {
         // Nothing was run, as with `run`.
-        exit: Exit::NotRun,
-        ..failure
+        let failure = Failure { exit: Exit::NotRun, ..failure };
+        failure.hint("the session comes first, as in `cofferdam session exec last -- make test`")
     })?;
     let spec = spec(args)?;
     let name = args.name.as_deref();

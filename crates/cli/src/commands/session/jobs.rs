@@ -18,7 +18,7 @@ use crate::table::Table;
 #[derive(Debug, Args)]
 pub(crate) struct JobsArgs {
     /// The session: its id, the end of it, or `last`.
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", default_value = "last")]
     session: String,
     /// Print a JSON array.
     #[arg(long)]

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
     /// The session: its id, the end of it, or `last`.
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", default_value = "last")]
     session: String,
     /// Print nothing of our own but warnings and errors.
     #[arg(short, long)]
