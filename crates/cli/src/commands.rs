@@ -12,6 +12,8 @@ pub(crate) mod events;
 pub(crate) mod first;
 pub(crate) mod gate;
 pub(crate) mod gc;
+pub(crate) mod image;
+pub(crate) mod init;
 pub(crate) mod launcher;
 pub(crate) mod logs;
 pub(crate) mod mcp;

@@ -5,6 +5,7 @@
 mod allowed;
 mod asking;
 mod commands;
+mod confirm;
 mod context;
 mod exit;
 mod failure;
@@ -24,7 +25,8 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use commands::{
     apply, audit, completions, config, diff, discard, doctor, drive, events, first, gate, gc,
-    launcher, logs, mcp, review, run as run_command, runs, session, shell, show, step, trust, undo,
+    image, init, launcher, logs, mcp, review, run as run_command, runs, session, shell, show, step,
+    trust, undo,
 };
 use context::Context;
 use exit::Exit;
@@ -60,6 +62,8 @@ enum Command {
     Trust(trust::TrustArgs),
     Doctor(doctor::DoctorArgs),
     Gc(gc::GcArgs),
+    Init(init::InitArgs),
+    Image(image::ImageArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Launcher(launcher::LauncherArgs),
@@ -141,6 +145,8 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Trust(args) => trust::run(args, &context, out),
         Command::Doctor(args) => doctor::run(args, &context, out),
         Command::Gc(args) => gc::run(args, &context, out),
+        Command::Image(args) => image::run(args, &context, out),
+        Command::Init(args) => init::run(args, &context, out),
         Command::Completions(args) => completions::run(args, &mut Cli::command(), out),
         Command::Launcher(args) => launcher::run(args),
         Command::First(args) => first::run(args),

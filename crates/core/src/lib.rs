@@ -9,6 +9,7 @@
 //! - [`plan()`]: `spec × policy × caps → Plan`, or a [`refusal`] that names rule, field and remedy.
 //! - [`outcome`], [`record`], [`receipt`]: what happened, and what was read back.
 //! - [`changes`]: what a staged run changed, as values.
+//! - [`project`]: what a project is, and the image to develop it in.
 //! - [`event`], [`chain`]: the tamper-evident story of it.
 //! - [`inert`], [`redact`]: untrusted bytes made harmless, secrets made invisible.
 //!
@@ -20,6 +21,7 @@ pub mod caps;
 pub mod chain;
 pub mod changes;
 pub mod config;
+pub mod dockerfile;
 pub mod env;
 pub mod event;
 pub mod id;
@@ -30,6 +32,7 @@ pub mod outcome;
 pub mod paths;
 pub mod plan;
 pub mod policy;
+pub mod project;
 pub mod quantity;
 pub mod receipt;
 pub mod record;

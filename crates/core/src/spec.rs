@@ -144,6 +144,17 @@ pub struct Fetch {
     pub timeout: Span,
 }
 
+/// From which severity on a finding is too much. Ordered: the stricter is the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Threshold {
+    Off,
+    Critical,
+    High,
+    Medium,
+    Low,
+}
+
 /// A guarantee that may be given up by name, where policy permits. Shown in the receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -215,4 +226,5 @@ macro_rules! named {
 named!(Mode { Stage = "stage", Direct = "direct", Readonly = "readonly" });
 named!(Network { None = "none", Allow = "allow", Bridge = "bridge", Host = "host" });
 named!(Pull { Never = "never", Missing = "missing", Always = "always" });
+named!(Threshold { Off = "off", Critical = "critical", High = "high", Medium = "medium", Low = "low" });
 named!(Relax { Limits = "limits", Landlock = "landlock" });

@@ -3,17 +3,19 @@
 //! - [`Surroundings`]: what says where the socket is; `address` reads it as the engine's own client would.
 //! - [`Engine`]: one that answered. Every question has a bound; none waits for ever.
 //! - `ask`: who is it that listens there; `http`: how one speaks; `frames`: two streams on one connection;
-//!   `pull`: an image is fetched, with the `login` that the user has.
+//!   `build`: one is made; `pull`: one is fetched, with the `login` that the user has.
 //!
 //! Deliberately absent: an async runtime, and addresses that are not a socket of this host.
 
 pub(crate) mod address;
 pub(crate) mod ask;
+pub(crate) mod build;
 mod error;
 mod frames;
 pub(crate) mod http;
 mod login;
 mod pull;
+mod trace;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

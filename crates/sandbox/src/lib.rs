@@ -41,5 +41,6 @@ pub mod terminal;
 
 mod cause;
 mod clock;
+mod tar;
 mod tree;
 mod waste;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::backend::{BackendChoice, Fallback};
-use cofferdam_core::config::{Key, Settings};
+use cofferdam_core::config::{ImageSettings, Key, Settings};
 use cofferdam_core::env::{EnvName, EnvValue, Secret};
 use cofferdam_core::mount::Mount;
 use cofferdam_core::paths::{Arg, ExactPath, overlap};
@@ -46,6 +46,8 @@ pub struct Ask {
 pub struct Request {
     pub spec: SandboxSpec,
     pub policy: Policy,
+    /// Of the project's own image.
+    pub images: ImageSettings,
     /// What the user should know and nothing is refused for.
     pub notes: Vec<String>,
 }
@@ -134,7 +136,7 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
         result: ask.result,
         explicit,
     };
-    Ok(Request { spec, policy, notes })
+    Ok(Request { spec, policy, images: settings.images.clone(), notes })
 }
 
 fn env(settings: &Settings, passed: BTreeMap<EnvName, String>) -> BTreeMap<EnvName, EnvValue> {

@@ -19,7 +19,7 @@ use cofferdam_core::receipt::{Cleanup, CleanupReceipt, Held, Holding};
 use cofferdam_core::record::Record;
 use cofferdam_core::redact::Redactor;
 use cofferdam_core::refusal::Refusal;
-use cofferdam_core::spec::{Mode, Terminal};
+use cofferdam_core::spec::{Fetch, Mode, Pull, SandboxSpec, Terminal};
 use cofferdam_native::signals::Signals;
 use cofferdam_native::staging::staging;
 
@@ -27,6 +27,7 @@ use crate::backend::{self, Finish, Occupant, Stage, Starter, Streams};
 use crate::changes::halt::Halt;
 use crate::clock;
 use crate::engine::{Engine, Surroundings};
+use crate::image;
 use crate::request::Request;
 use crate::result::{self, Delivery};
 use crate::runs::{Scribe, Store, last_words};
@@ -64,10 +65,25 @@ pub fn prepare(
     state: &Path,
     around: &Surroundings,
 ) -> Result<Prepared, Refusal> {
-    let Request { spec, policy, .. } = request;
+    let Request { spec, policy, images, .. } = request;
     let mut engine = None;
     let offers = backend::offers(spec, around, &mut engine);
     let (selection, mut caps) = select(spec.backend, spec.fallback, offers)?;
+    let own = match engine.as_ref().filter(|_| caps.backend.is_container() && spec.image.is_none())
+    {
+        Some(engine) => image::own(state, &spec.workspace.real, engine, images.gate)?,
+        None => None,
+    };
+    let with_own;
+    let spec = match own {
+        Some(image) => {
+            // Nobody but this host has it.
+            let fetch = Fetch { pull: Pull::Never, ..spec.fetch };
+            with_own = SandboxSpec { image: Some(image), fetch, ..spec.clone() };
+            &with_own
+        }
+        None => spec,
+    };
     if caps.backend == Backend::Native && spec.mode == Mode::Stage {
         caps.staging = staging(state, &spec.workspace);
     }

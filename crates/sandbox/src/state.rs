@@ -111,6 +111,11 @@ impl StateDir {
         self.root.join("pool")
     }
 
+    /// One file for each project that an image was built of.
+    pub(crate) fn images(&self) -> PathBuf {
+        self.root.join("images")
+    }
+
     pub fn audit_log(&self) -> PathBuf {
         self.root.join("audit.jsonl")
     }

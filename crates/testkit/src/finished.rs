@@ -65,6 +65,12 @@ impl Finished {
         self
     }
 
+    #[track_caller]
+    pub fn assert_stdout_has(&self, part: &str) -> &Self {
+        assert!(self.stdout_text().contains(part), "expected {part:?} on stdout\n{}", self.shown());
+        self
+    }
+
     fn shown(&self) -> String {
         format!(
             "args: {:?}\nended: {}\nstdout:\n{}\nstderr:\n{}",

@@ -17,6 +17,7 @@ mod env;
 mod finished;
 mod leaks;
 mod manifest;
+pub mod projects;
 mod state;
 mod tree;
 mod unprivileged;

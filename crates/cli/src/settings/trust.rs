@@ -63,6 +63,15 @@ impl TrustStore {
         self.change(&file.path, Some(Trusted::of(file)))
     }
 
+    /// Whether these very bytes were accepted under this very path. For files that are not read as settings.
+    pub(crate) fn has_approved(&self, path: &Path, bytes: &[u8]) -> Result<bool> {
+        Ok(self.list()?.contains(&Trusted::bytes(path, bytes)))
+    }
+
+    pub(crate) fn approve(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        self.change(path, Some(Trusted::bytes(path, bytes)))
+    }
+
     /// Takes back whatever was said about this path.
     pub(crate) fn revoke(&self, path: &Path) -> Result<()> {
         self.change(path, None)
@@ -97,5 +106,9 @@ impl TrustStore {
 impl Trusted {
     fn of(file: &ProjectFile) -> Self {
         Self { path: file.path.clone().into(), blake3: file.hash().to_hex().to_string() }
+    }
+
+    fn bytes(path: &Path, bytes: &[u8]) -> Self {
+        Self { path: path.to_owned().into(), blake3: blake3::hash(bytes).to_hex().to_string() }
     }
 }

@@ -17,7 +17,7 @@ use crate::changes::Class;
 use crate::changes::glob::Globs;
 use crate::env::EnvName;
 use crate::quantity::{ByteSize, Span};
-use crate::spec::{Mode, Network, Pull, Relax};
+use crate::spec::{Mode, Network, Pull, Relax, Threshold};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -31,6 +31,7 @@ pub(super) enum Form {
     Mode,
     Network,
     Pull,
+    Threshold,
     Image,
     Seccomp,
     Runtime,
@@ -95,6 +96,7 @@ impl Form {
             Self::Mode => Value::Mode(word(text, Mode::NAMES, Mode::parse)?),
             Self::Network => Value::Network(word(text, Network::NAMES, Network::parse)?),
             Self::Pull => Value::Pull(word(text, Pull::NAMES, Pull::parse)?),
+            Self::Threshold => Value::Threshold(word(text, Threshold::NAMES, Threshold::parse)?),
             Self::Image => Value::Image(Some(read(text)?)),
             Self::Seccomp => Value::Seccomp(seccomp(text)?),
             Self::Runtime => Value::Runtime(Some(simple_name(text)?)),

@@ -7,7 +7,7 @@ use super::strict::Way;
 use super::value::Value;
 use crate::backend::BackendChoice;
 use crate::quantity::{ByteSize, Cpus, Span};
-use crate::spec::{Mode, Network, Pull, Relax, Seccomp};
+use crate::spec::{Mode, Network, Pull, Relax, Seccomp, Threshold};
 
 /// Who may set a key in a file. Variables and flags exist only for keys that have a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -152,6 +152,23 @@ table! {
     SandboxRelax "sandbox.relax", Some("--relax"), HostFile,
         Form::Relax, Fewer, Value::Relax([].into()),
         "Guarantees that a run may do without where the host cannot give them. They show in the receipt.";
+    ImagesDockerfile "images.dockerfile", None, Files,
+        Form::Path, Free, Value::Path(crate::project::dockerfile::NAME.into()),
+        "The project's Dockerfile, below the workspace. It is built only as it was approved.";
+    ImagesAutoBuild "images.auto_build", None, Files,
+        Form::Switch, FalseIsStricter, Value::Switch(false),
+        "Whether a run builds the project's image where its files have changed since. `false` uses the one that \
+         was built last.";
+    ImagesNetwork "images.network", None, Files,
+        Form::Network, Ordered, Value::Network(Network::None),
+        "What the instructions of a build can reach. `allow` is not for builds.";
+    ImagesTimeout "images.timeout", None, Files,
+        Form::Span { min: Span::secs(1), max: DAY }, Smaller, Value::Span(Span::secs(1800)),
+        "How long a build may take.";
+    ImagesGate "images.gate", None, Files,
+        Form::Threshold, Ordered, Value::Threshold(Threshold::Off),
+        "From which severity on a finding of `cofferdam image scan` keeps the project's image from being used. \
+         An image that was not scanned is not used either.";
     ChangesAuto "changes.auto", None, Files,
         Form::Texts(Texts::Globs), Fewer, Value::Texts(Vec::new()),
         "Patterns of paths whose changes `run --apply` applies without being asked about. A change in a \
@@ -196,6 +213,9 @@ table! {
     PolicyNetwork "policy.network", None, HostFile,
         Form::Network, Ordered, Value::Network(Network::None),
         "The widest network that a run may ask for.";
+    PolicyBuildNetwork "policy.build_network", None, HostFile,
+        Form::Network, Ordered, Value::Network(Network::Bridge),
+        "The widest network that building an image may ask for.";
     PolicyEnv "policy.env", None, HostFile,
         Form::Texts(Texts::EnvPatterns), Fewer, Value::Texts(vec!["*".into()]),
         "Names of host variables that may be passed in; `*` stands for any text.";

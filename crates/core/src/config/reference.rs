@@ -4,7 +4,7 @@ use super::form::{Form, Texts};
 use super::key::{Key, Scope};
 use crate::backend::BackendChoice;
 use crate::changes::Class;
-use crate::spec::{Mode, Network, Pull, Relax};
+use crate::spec::{Mode, Network, Pull, Relax, Threshold};
 
 const OPENING: &str = "\
 # Configuration reference
@@ -73,6 +73,7 @@ impl Form {
             Self::Mode => one_of(Mode::NAMES),
             Self::Network => one_of(Network::NAMES),
             Self::Pull => one_of(Pull::NAMES),
+            Self::Threshold => one_of(Threshold::NAMES),
             Self::Image => "an image reference, or `host`".to_owned(),
             Self::Seccomp => "`default`, or a path".to_owned(),
             Self::Runtime => "a name".to_owned(),

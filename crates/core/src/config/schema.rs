@@ -8,7 +8,7 @@ use super::step;
 use super::structured::{EXCEPTION_FIELDS, MOUNT_FIELDS, ROLE_FIELDS};
 use crate::backend::BackendChoice;
 use crate::changes::Class;
-use crate::spec::{Mode, Network, Pull, Relax};
+use crate::spec::{Mode, Network, Pull, Relax, Threshold};
 
 pub fn schema() -> Json {
     let mut root = json!({
@@ -80,6 +80,7 @@ impl Form {
             Self::Mode => json!({ "enum": Mode::NAMES }),
             Self::Network => json!({ "enum": Network::NAMES }),
             Self::Pull => json!({ "enum": Pull::NAMES }),
+            Self::Threshold => json!({ "enum": Threshold::NAMES }),
             Self::Image => json!({ "type": ["string", "null"], "minLength": 1 }),
             Self::Runtime => {
                 json!({ "type": ["string", "null"], "pattern": "^[a-z0-9][a-z0-9._-]*$" })

@@ -14,11 +14,12 @@ use crate::mount::MountRequest;
 use crate::paths::ExactPath;
 use crate::policy::Exception;
 use crate::quantity::{ByteSize, Cpus, Span};
-use crate::spec::{Mode, Network, Pull, Relax, Seccomp};
+use crate::spec::{Mode, Network, Pull, Relax, Seccomp, Threshold};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub sandbox: SandboxSettings,
+    pub images: ImageSettings,
     pub changes: ChangeSettings,
     pub policy: PolicySettings,
     pub mcp: McpSettings,
@@ -54,6 +55,15 @@ pub struct SandboxSettings {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageSettings {
+    pub dockerfile: ExactPath,
+    pub auto_build: bool,
+    pub network: Network,
+    pub timeout: Span,
+    pub gate: Threshold,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeSettings {
     pub auto: Vec<String>,
     pub deny: Vec<String>,
@@ -76,6 +86,7 @@ pub struct PolicySettings {
     pub allowed_paths: Vec<ExactPath>,
     pub exceptions: Vec<Exception>,
     pub network: Network,
+    pub build_network: Network,
     pub env: Vec<String>,
     pub relax: BTreeSet<Relax>,
     pub roles: BTreeMap<String, RoleSettings>,
@@ -140,6 +151,13 @@ impl Settings {
                 output_limit: take!(resolved, SandboxOutputLimit, Size),
                 relax: take!(resolved, SandboxRelax, Relax),
             },
+            images: ImageSettings {
+                dockerfile: take!(resolved, ImagesDockerfile, Path),
+                auto_build: take!(resolved, ImagesAutoBuild, Switch),
+                network: take!(resolved, ImagesNetwork, Network),
+                timeout: take!(resolved, ImagesTimeout, Span),
+                gate: take!(resolved, ImagesGate, Threshold),
+            },
             changes: ChangeSettings {
                 auto: take!(resolved, ChangesAuto, Texts),
                 deny: take!(resolved, ChangesDeny, Texts),
@@ -156,6 +174,7 @@ impl Settings {
                 allowed_paths: take!(resolved, PolicyAllowedPaths, Paths),
                 exceptions: take!(resolved, PolicyExceptions, Exceptions),
                 network: take!(resolved, PolicyNetwork, Network),
+                build_network: take!(resolved, PolicyBuildNetwork, Network),
                 env: take!(resolved, PolicyEnv, Texts),
                 relax: take!(resolved, PolicyRelax, Relax),
                 roles: take!(resolved, PolicyRoles, Roles),

@@ -41,6 +41,7 @@ impl Way {
                 (Value::Mode(standing), Value::Mode(asked)) => asked >= standing,
                 (Value::Network(standing), Value::Network(asked)) => asked >= standing,
                 (Value::Pull(standing), Value::Pull(asked)) => asked >= standing,
+                (Value::Threshold(standing), Value::Threshold(asked)) => asked >= standing,
                 _ => false,
             }),
             Self::TrueIsStricter => either(*asked == Value::Switch(true)),

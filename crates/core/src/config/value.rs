@@ -18,7 +18,7 @@ use crate::mount::{Access, MountRequest};
 use crate::paths::ExactPath;
 use crate::policy::Exception;
 use crate::quantity::{ByteSize, Cpus, Span};
-use crate::spec::{Mode, Network, Pull, Relax, Seccomp};
+use crate::spec::{Mode, Network, Pull, Relax, Seccomp, Threshold};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
@@ -32,6 +32,7 @@ pub enum Value {
     Mode(Mode),
     Network(Network),
     Pull(Pull),
+    Threshold(Threshold),
     Image(Option<ImageRef>),
     Seccomp(Seccomp),
     Runtime(Option<String>),
@@ -64,6 +65,7 @@ impl Value {
             Self::Mode(mode) => json!(mode),
             Self::Network(network) => json!(network),
             Self::Pull(pull) => json!(pull),
+            Self::Threshold(threshold) => json!(threshold),
             Self::Image(image) => json!(image),
             Self::Seccomp(Seccomp::Default) => json!("default"),
             Self::Seccomp(Seccomp::File(path)) => json!(path),

@@ -21,7 +21,6 @@ mod outcome;
 mod request;
 mod root;
 mod scratch;
-mod tar;
 #[cfg(test)]
 mod tests;
 mod ulimit;

@@ -51,6 +51,16 @@ pub(crate) enum Body<'a> {
     None,
     Json(&'a [u8]),
     Tar(&'a [u8]),
+    /// An archive that is made while it is sent.
+    Streamed(&'a dyn Streamed),
+}
+
+/// Bytes that are too many to hold.
+pub(crate) trait Streamed: std::fmt::Debug {
+    fn length(&self) -> u64;
+
+    /// Writes exactly that many.
+    fn write(&self, to: &mut dyn io::Write) -> io::Result<()>;
 }
 
 impl<'a> Request<'a> {
@@ -67,12 +77,18 @@ impl<'a> Request<'a> {
     }
 
     fn send(&self, stream: &mut UnixStream, deadline: Instant, way: &str) -> Result<(), Trouble> {
+        const TAR: &str = "Content-Type: application/x-tar\r\n";
         let (kind, body): (_, &[u8]) = match self.body {
             Body::None => ("", &[]),
             Body::Json(bytes) => ("Content-Type: application/json\r\n", bytes),
-            Body::Tar(bytes) => ("Content-Type: application/x-tar\r\n", bytes),
+            Body::Tar(bytes) => (TAR, bytes),
+            Body::Streamed(_) => (TAR, &[]),
         };
-        let (method, target, length) = (self.method, self.target, body.len());
+        let length = match self.body {
+            Body::Streamed(body) => body.length(),
+            _ => body.len() as u64,
+        };
+        let (method, target) = (self.method, self.target);
         let header = self.header;
         let head = format!(
             "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{way}{header}{kind}Content-Length: {length}\r\n\r\n"
@@ -80,6 +96,17 @@ impl<'a> Request<'a> {
         stream.set_write_timeout(Some(left(deadline)?))?;
         stream.write_all(head.as_bytes())?;
         stream.write_all(body)?;
+        if let Body::Streamed(body) = self.body {
+            match body.write(stream) {
+                // It has heard enough, and says why.
+                Err(e)
+                    if matches!(
+                        e.kind(),
+                        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                    ) => {}
+                written => written?,
+            }
+        }
         Ok(())
     }
 }

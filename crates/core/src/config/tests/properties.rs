@@ -9,13 +9,16 @@ use crate::mount::Access;
 /// Texts for each key, as they could stand in a file, from strict to loose and unrelated.
 fn samples(key: Key) -> &'static [&'static str] {
     match key {
-        Key::SandboxEnabled | Key::SandboxFallbackToDirect | Key::SandboxReadonlyRoot => {
-            &["true", "false"]
-        }
+        Key::SandboxEnabled
+        | Key::SandboxFallbackToDirect
+        | Key::SandboxReadonlyRoot
+        | Key::ImagesAutoBuild => &["true", "false"],
         Key::SandboxBackend => &["auto", "docker", "native", "local"],
         Key::SandboxImage => &["null", "host", "a:1", "b:2"],
         Key::SandboxMode => &["stage", "direct", "readonly"],
-        Key::SandboxNetwork | Key::PolicyNetwork => &["none", "allow", "bridge", "host"],
+        Key::SandboxNetwork | Key::PolicyNetwork | Key::PolicyBuildNetwork | Key::ImagesNetwork => {
+            &["none", "allow", "bridge", "host"]
+        }
         Key::SandboxAllowHosts => &["[]", "[a]", "[b]", "[a, b]"],
         Key::SandboxMemoryLimit | Key::SandboxOutputLimit | Key::ChangesBudgetBytes => {
             &["1m", "64m", "1g", "3g"]
@@ -26,7 +29,7 @@ fn samples(key: Key) -> &'static [&'static str] {
         }
         Key::ChangesBudgetShare => &["1", "50", "100"],
         Key::SandboxPull => &["never", "missing", "always"],
-        Key::SandboxPullTimeout | Key::SandboxTimeout => &["1s", "10m", "24h"],
+        Key::SandboxPullTimeout | Key::SandboxTimeout | Key::ImagesTimeout => &["1s", "10m", "24h"],
         Key::SandboxIdleTimeout => &["1s", "10m", "off"],
         Key::SandboxStopGrace => &["0", "10s", "10m"],
         Key::SandboxTmpfs => &["{}", "{/tmp: 1m}", "{/tmp: 1g}", "{/a: 1m, /tmp: 64m}"],
@@ -47,6 +50,8 @@ fn samples(key: Key) -> &'static [&'static str] {
         Key::ChangesAllowClasses => &["[]", "[ci]", "[ci, editor]"],
         Key::Steps => &["{}", "{a: x}", "{a: [x, y], b: z}", "{b: {command: z, timeout: 1h}}"],
         Key::McpApply => &["true", "false"],
+        Key::ImagesDockerfile => &["a", "b"],
+        Key::ImagesGate => &["off", "critical", "high", "medium", "low"],
         Key::PolicyRoot => &[".", "/"],
         Key::PolicyAllowedPaths => &["[]", "[/a]"],
         Key::PolicyExceptions => &["[]", "[{path: /a, reason: r}]"],
@@ -73,9 +78,14 @@ fn allows_more(key: Key, a: &Value, b: &Value) -> bool {
         Value::Pull(pull) => {
             ["never", "missing", "always"].iter().position(|n| *n == pull.name()).unwrap() as u64
         }
+        Value::Threshold(least) => ["low", "medium", "high", "critical", "off"]
+            .iter()
+            .position(|n| *n == least.name())
+            .unwrap() as u64,
         Value::Backend(choice) => (choice.name() == "local").into(),
         Value::Switch(on) => {
-            (*on == matches!(key, Key::SandboxFallbackToDirect | Key::McpApply)).into()
+            let is_loose = [Key::SandboxFallbackToDirect, Key::McpApply, Key::ImagesAutoBuild];
+            (*on == is_loose.contains(&key)).into()
         }
         other => panic!("{key}: {other:?} has no rank"),
     };
@@ -85,6 +95,8 @@ fn allows_more(key: Key, a: &Value, b: &Value) -> bool {
         (Value::Steps(a), Value::Steps(b)) => {
             b.iter().any(|(name, step)| a.get(name).is_some_and(|other| other != step))
         }
+        // Which file is no matter of more or less either: it is built only as it was approved.
+        _ if key == Key::ImagesDockerfile => false,
         (Value::Texts(a), Value::Texts(b))
             if matches!(key, Key::SandboxBlocked | Key::ChangesDeny) =>
         {
@@ -138,8 +150,9 @@ fn file() -> impl Strategy<Value = String> {
         let changes =
             changes.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", ");
         format!(
-            "sandbox: {{{}}}\nchanges: {{{changes}}}\npolicy: {{{}}}\n{}\n",
+            "sandbox: {{{}}}\nimages: {{{}}}\nchanges: {{{changes}}}\npolicy: {{{}}}\n{}\n",
             under("sandbox.", 2),
+            under("images.", 2),
             under("policy.", 2),
             under("steps", 1)
         )

@@ -17,9 +17,9 @@ use serde_json::Value;
 
 use super::Trouble;
 use super::request::has_secrets;
-use super::tar::Tar;
 use crate::engine::{Engine, Flavor, Patience, at};
 use crate::state::private_file;
+use crate::tar::Tar;
 
 /// Name of the image, before a hash of what is in it. Not a tag: Podman loses that of an import.
 const NAME: &str = "cofferdam-host";
