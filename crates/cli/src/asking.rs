@@ -18,6 +18,7 @@ use cofferdam_sandbox::run::{Attempt, Prepared, prepare, reject};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
+use crate::commands::image::on_demand;
 use crate::commands::run::{SandboxArgs, flags, secrets};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -35,6 +36,16 @@ pub(crate) struct Wanted<'a> {
     pub(crate) workspace: ExactPath,
     /// What the files say, where they were read already.
     pub(crate) files: Option<Files>,
+    pub(crate) image: OwnImage,
+}
+
+/// What is done about the project's image before it is decided where to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnImage {
+    /// Built, where settings say so and its files have changed.
+    Built,
+    /// Left as it is: nothing is to be done, only shown.
+    Left,
 }
 
 impl<'a> Wanted<'a> {
@@ -42,7 +53,8 @@ impl<'a> Wanted<'a> {
         let workspace = args.workspace.as_ref().map(|dir| context.resolve(dir));
         let workspace = workspace.unwrap_or_else(|| context.cwd.clone()).into();
         let (purpose, terminal) = (Purpose::Command, Terminal::Streams);
-        Self { args, purpose, command, terminal, result: None, workspace, files: None }
+        let image = OwnImage::Built;
+        Self { args, purpose, command, terminal, result: None, workspace, files: None, image }
     }
 
     pub(crate) fn session(args: &'a SandboxArgs, context: &Context) -> Self {
@@ -126,8 +138,13 @@ fn request(wanted: &Wanted<'_>, context: &Context) -> Result<Request, Box<Turned
     for warning in resolved.warnings() {
         say(&format!("warning: {warning}"));
     }
+    let settings = resolved.settings();
+    let may_build = settings.sandbox.enabled && settings.sandbox.image.is_none();
+    if settings.images.auto_build && may_build && wanted.image == OwnImage::Built {
+        on_demand::build(&settings, &wanted.workspace, context)?;
+    }
     let ask = ask(wanted, context, &resolved)?;
-    let request = assemble(&resolved.settings(), ask)?;
+    let request = assemble(&settings, ask)?;
     for note in &request.notes {
         say(&format!("note: {note}"));
     }

@@ -1,14 +1,5 @@
 //! A run in an image that the engine has: its own programs and nothing of the host's, by its id, read-only.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot look at its own surroundings has failed"
-)]
-
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::process::Command;
-
 use cofferdam_testkit::TestEnv;
 use cofferdam_testkit::docker::{Engine, Which, as_root_and_as_user};
 
@@ -30,29 +21,8 @@ fn an_image_that_is_there() {
 
 /// An image of one static program, with a variable of its own; its id.
 fn made(engine: &Engine, name: &str) -> String {
-    let tree = tempfile::tempdir().unwrap();
-    let bin = tree.path().join("image/bin");
-    fs::create_dir_all(&bin).unwrap();
-    fs::copy("/bin/busybox", bin.join("busybox")).unwrap();
-    for name in ["sh", "cat", "echo", "id", "ls", "touch", "sed"] {
-        symlink("busybox", bin.join(name)).unwrap();
-    }
-    let own = tree.path().join("image/opt/own");
-    fs::create_dir_all(&own).unwrap();
-    symlink("/bin/busybox", own.join("printf")).unwrap();
-    fs::write(tree.path().join("image/made-for-this"), "from the image\n").unwrap();
-    let archive = tree.path().join("image.tar");
-    let packed = Command::new("tar")
-        .arg("-C")
-        .arg(tree.path().join("image"))
-        .arg("-cf")
-        .arg(&archive)
-        .arg(".")
-        .status();
-    assert!(packed.unwrap().success());
-    let archive = archive.to_str().unwrap();
-    let env = "ENV OWN=image";
-    engine.client(&["import", "--change", env, "--change", "ENV PATH=/opt/own:/bin", archive, name])
+    let programs = ["sh", "cat", "echo", "id", "ls", "touch", "sed", "/opt/own/printf"];
+    engine.import_busybox(name, &programs, &["ENV OWN=image", "ENV PATH=/opt/own:/bin"])
 }
 
 /// `held` is the first process's name, and how many system call filters are on.

@@ -161,6 +161,11 @@ impl Engine {
         Err(unreached(backend, first))
     }
 
+    /// Where it listens.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     fn agree(socket: PathBuf, version: &Version) -> Result<Self, Lack> {
         let said = format!("{} speaks API {}", socket.display(), version.api);
         let Some(api) = version.api_numbers() else {

@@ -4,12 +4,16 @@
 //! - [`project`]: the files that say what a project is.
 //! - [`Draft`]: a Dockerfile and what it is built from, read and looked at; [`Order`]: how it is to be built;
 //!   [`store`]: what was built.
+//! - [`shelf`]: what of it an engine has; [`check`] and [`scan`]: whether it is any good.
 
 mod build;
+pub mod check;
 mod context;
 mod digests;
 mod draft;
 pub mod project;
+pub mod scan;
+pub mod shelf;
 pub mod store;
 
 use cofferdam_core::config::Key;

@@ -7,7 +7,7 @@ mod rootless;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -132,6 +132,33 @@ impl Engine {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         assert!(output.status.success(), "docker {args:?}: {}", text(&output.stderr));
         text(&output.stdout)
+    }
+
+    /// Makes an image of busybox under these names of programs, in `/bin` where they are no paths, and a file
+    /// `/made-for-this`; its id.
+    #[track_caller]
+    pub fn import_busybox(&self, name: &str, programs: &[&str], changes: &[&str]) -> String {
+        let tree = tempfile::tempdir().expect("a temporary directory can be made");
+        let image = tree.path().join("image");
+        fs::create_dir_all(image.join("bin")).expect("it can be written to");
+        fs::copy("/bin/busybox", image.join("bin/busybox")).expect("busybox is there");
+        for program in programs {
+            let path = match program.strip_prefix('/') {
+                Some(path) => image.join(path),
+                None => image.join("bin").join(program),
+            };
+            fs::create_dir_all(path.parent().unwrap_or(&image)).expect("it can be written to");
+            symlink("/bin/busybox", path).expect("it can be written to");
+        }
+        fs::write(image.join("made-for-this"), "from the image\n").expect("it can be written to");
+        let archive = tree.path().join("image.tar");
+        let packed =
+            Command::new("tar").arg("-C").arg(&image).arg("-cf").arg(&archive).arg(".").status();
+        assert!(packed.is_ok_and(|status| status.success()), "tar");
+        let mut words = vec!["import"];
+        words.extend(changes.iter().flat_map(|change| ["--change", *change]));
+        words.extend([archive.to_str().expect("temporary names are text"), name]);
+        self.client(&words)
     }
 
     /// Containers and volumes of `runs` that are still there.

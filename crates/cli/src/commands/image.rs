@@ -1,6 +1,12 @@
 //! `cofferdam image`: the project's own image, built, listed, looked at and removed.
 
 pub(crate) mod build;
+mod check;
+mod ls;
+pub(crate) mod on_demand;
+mod prune;
+mod scan;
+mod subject;
 
 use std::io::Write;
 
@@ -20,6 +26,10 @@ pub(crate) struct ImageArgs {
 #[derive(Debug, Subcommand)]
 enum ImageCommand {
     Build(build::BuildArgs),
+    Ls(ls::LsArgs),
+    Prune(prune::PruneArgs),
+    Check(check::CheckArgs),
+    Scan(scan::ScanArgs),
 }
 
 pub(crate) fn run(
@@ -29,5 +39,9 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     match &args.command {
         ImageCommand::Build(args) => build::run(args, context, out),
+        ImageCommand::Ls(args) => ls::run(args, context, out),
+        ImageCommand::Prune(args) => prune::run(args, context, out),
+        ImageCommand::Check(args) => check::run(args, context, out),
+        ImageCommand::Scan(args) => scan::run(args, context, out),
     }
 }

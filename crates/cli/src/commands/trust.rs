@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
 use crate::settings::project::{self, ProjectFile};
-use crate::settings::trust::TrustStore;
+use crate::settings::trust::{TrustStore, Trusted};
 use crate::settings::{host_entries, project_entries, real};
 
 /// Let a project file loosen the built-in defaults.
@@ -131,15 +131,18 @@ fn steps(project: &Entries) -> impl Iterator<Item = &str> {
 fn revoke(directory: &Path, store: &TrustStore, out: &mut dyn Write) -> Result<Exit, Failure> {
     let workspace = real(directory)?;
     let all = store.list()?;
-    let trusted =
-        |above: &Path| all.iter().find(|trusted| trusted.path.0 == above.join(project::NAME));
-    let Some(nearest) = workspace.ancestors().find_map(trusted) else {
+    let trusted = |above: &Path| -> Vec<&Trusted> {
+        all.iter().filter(|trusted| trusted.path.parent() == Some(above)).collect()
+    };
+    let Some(nearest) = workspace.ancestors().map(trusted).find(|found| !found.is_empty()) else {
         let message = format!("nothing is trusted in {} or above it", Inert::path(&workspace));
         let failure = Failure::new(Exit::Failed, anyhow!(message));
         return Err(failure.hint("`cofferdam trust --list` shows what is"));
     };
-    store.revoke(&nearest.path)?;
-    writeln!(out, "no longer trusted: {}", Inert::path(&nearest.path))?;
+    for trusted in nearest {
+        store.revoke(&trusted.path)?;
+        writeln!(out, "no longer trusted: {}", Inert::path(&trusted.path))?;
+    }
     Ok(Exit::Fine)
 }
 
@@ -168,10 +171,27 @@ fn list(
 /// Whether the yes still holds.
 fn state(path: &Path, blake3: &str, context: &Context) -> &'static str {
     let directory = path.parent().unwrap_or(path);
+    if path.file_name().is_none_or(|name| name != project::NAME) {
+        return dockerfile_state(path, blake3);
+    }
     match ProjectFile::find(directory, &context.home) {
         Ok(Some(file)) if file.path == path && file.hash().to_hex().as_str() == blake3 => "trusted",
         Ok(Some(file)) if file.path == path => "changed",
         Ok(_) => "missing",
+        Err(_) => "unreadable",
+    }
+}
+
+/// A Dockerfile that was approved, with what is left out of its build where that matters.
+fn dockerfile_state(path: &Path, blake3: &str) -> &'static str {
+    let ignored = path.with_file_name(cofferdam_core::project::ignore::NAME);
+    let ignored = std::fs::read_to_string(ignored).unwrap_or_default();
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            let hash = blake3::hash(&cofferdam_sandbox::image::approval(&text, &ignored));
+            if hash.to_hex().as_str() == blake3 { "trusted" } else { "changed" }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => "missing",
         Err(_) => "unreadable",
     }
 }

@@ -58,7 +58,7 @@ use crate::host::look_up;
 use crate::runs::current_owner;
 use crate::state::{StateError, write_atomically};
 pub(crate) use caps::{caps, unfit};
-pub(crate) use chore::trial;
+pub(crate) use chore::{in_image, trial};
 pub(crate) use clean::{Cleared, clear, end_processes, marked, sweep};
 use create::CreateRequest;
 use effective::{Kernel, Process};

@@ -59,19 +59,31 @@ impl Engine {
 
     fn query(&self, build: &Build<'_>) -> String {
         let mut query = format!(
-            "/build?dockerfile={}&t={}&labels={}&networkmode={}&rm=1&forcerm=1",
+            "/build?dockerfile={}&t={}&labels={}&rm=1&forcerm=1",
             encoded(build.dockerfile),
             encoded(build.tag),
             encoded(&json!(build.labels).to_string()),
-            build.network.name(),
         );
         match self.flavor {
             // Newer engines take the time of all that they make from this argument.
             Flavor::Docker => {
                 let args = encoded(&json!({ "SOURCE_DATE_EPOCH": "0" }).to_string());
-                query.push_str(&format!("&version=2&buildargs={args}"));
+                let network = build.network.name();
+                query.push_str(&format!("&networkmode={network}&version=2&buildargs={args}"));
             }
-            Flavor::Podman => query.push_str("&timestamp=0&layers=true"),
+            Flavor::Podman => {
+                // Docker's words for networks mean nothing to it here: `none` would be the host's.
+                let (policy, is_host) = match build.network {
+                    Network::None | Network::Allow => ("NetworkDisabled", false),
+                    Network::Bridge => ("NetworkEnabled", false),
+                    Network::Host => ("NetworkDefault", true),
+                };
+                let space = json!([{ "Name": "network", "Host": is_host, "Path": "" }]).to_string();
+                let space = encoded(&space);
+                query.push_str(&format!(
+                    "&networkmode={policy}&nsoptions={space}&timestamp=0&layers=true"
+                ));
+            }
         }
         query
     }

@@ -12,9 +12,10 @@ use cofferdam_core::quantity::Span;
 use cofferdam_core::spec::{Fetch, Network, Pull};
 use serde_json::Value;
 
-use super::context::{Context, ContextError, DOCKERFILE};
+use super::context::{Context, ContextError};
 use super::draft::{Draft, DraftError};
 use super::store::{self, Build, key};
+use crate::backend::docker;
 use crate::clock;
 use crate::engine::build::Build as Asked;
 use crate::engine::{Engine, EngineError, Patience, Surroundings, at};
@@ -121,10 +122,11 @@ impl Order<'_> {
             (LABEL, PROJECT.to_owned()),
             ("cofferdam.project", key(workspace)),
             ("cofferdam.inputs", inputs.clone()),
+            (docker::LABEL_STATE, docker::state_label(state.root())),
         ]);
         let asked = Asked {
             context: &context,
-            dockerfile: DOCKERFILE,
+            dockerfile: &self.draft.name(),
             tag: image.as_str(),
             labels: &labels,
             network: self.draft.network,

@@ -17,13 +17,11 @@ use crate::engine::http::Streamed;
 use crate::tar::{self, Kind};
 use crate::tree::Names;
 
-/// The name of the Dockerfile among what is sent. Nothing of the project has it.
-pub(super) const DOCKERFILE: &str = ".cofferdam-dockerfile";
-
 #[derive(Debug)]
 pub(super) struct Context<'a> {
     workspace: &'a Workspace,
-    dockerfile: &'a str,
+    /// Its path and its text, as it was read; what stands there by now is not sent.
+    dockerfile: (&'a ChangePath, &'a str),
     entries: Vec<Entry>,
 }
 
@@ -53,7 +51,7 @@ impl<'a> Context<'a> {
     /// Lists what `sources` name, or everything.
     pub(super) fn gather(
         workspace: &'a Workspace,
-        dockerfile: &'a str,
+        dockerfile: (&'a ChangePath, &'a str),
         sources: Option<&[String]>,
         ignored: &Ignored,
     ) -> Result<Self, ContextError> {
@@ -73,12 +71,13 @@ impl<'a> Context<'a> {
         }
         context.entries.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
         context.entries.dedup_by(|a, b| a.path == b.path);
+        context.entries.retain(|entry| entry.path != *dockerfile.0);
         Ok(context)
     }
 
     /// All that decides what is built from it.
     pub(super) fn hash(&self, to: &mut blake3::Hasher) {
-        to.update(self.dockerfile.as_bytes());
+        to.update(self.dockerfile.1.as_bytes());
         for entry in &self.entries {
             to.update(entry.path.as_bytes());
             to.update(&[0]);
@@ -164,7 +163,7 @@ impl<'a> Context<'a> {
             let Ok(path) = path else { continue };
             // Patterns are text; so is whatever they are held against.
             let text = String::from_utf8_lossy(path.as_bytes()).into_owned();
-            if ignored.leaves_out_all(&text) || text == DOCKERFILE {
+            if ignored.leaves_out_all(&text) {
                 continue;
             }
             let before = self.entries.len();
@@ -198,16 +197,18 @@ impl<'a> Context<'a> {
 impl Streamed for Context<'_> {
     fn length(&self) -> u64 {
         let of = |head: usize, size: u64| head as u64 + size + tar::padding(size) as u64;
-        let own = self.dockerfile.len() as u64;
-        let own_head = tar::head(DOCKERFILE.as_bytes(), Kind::File, b"", 0o644, own).len();
+        let (path, text) = self.dockerfile;
+        let own = text.len() as u64;
+        let own_head = tar::head(path.as_bytes(), Kind::File, b"", 0o644, own).len();
         let entries = self.entries.iter().map(|entry| of(Self::head(entry).len(), entry.size));
         entries.sum::<u64>() + of(own_head, own) + tar::END as u64
     }
 
     fn write(&self, to: &mut dyn Write) -> io::Result<()> {
-        let own = self.dockerfile.len() as u64;
-        to.write_all(&tar::head(DOCKERFILE.as_bytes(), Kind::File, b"", 0o644, own))?;
-        to.write_all(self.dockerfile.as_bytes())?;
+        let (path, text) = self.dockerfile;
+        let own = text.len() as u64;
+        to.write_all(&tar::head(path.as_bytes(), Kind::File, b"", 0o644, own))?;
+        to.write_all(text.as_bytes())?;
         to.write_all(&vec![0; tar::padding(own)])?;
         for entry in &self.entries {
             to.write_all(&Self::head(entry))?;
@@ -284,34 +285,40 @@ mod tests {
         }
         fs::write(at(&"l".repeat(120)), "long").unwrap();
         symlink("/etc/shadow", at("link")).unwrap();
+        fs::write(at("Dockerfile"), "what stands there by now").unwrap();
+        let own = ChangePath::new("Dockerfile").unwrap();
         let workspace = Workspace::open(dir.path()).unwrap();
-        let all =
-            Context::gather(&workspace, "FROM a\n", None, &ignored("node_modules\n")).unwrap();
+        let all = Context::gather(&workspace, (&own, "FROM a\n"), None, &ignored("node_modules\n"))
+            .unwrap();
         let long = "l".repeat(120);
-        let names = [DOCKERFILE, "a", "link", long.as_str(), "src/", "src/b", "src/deep/"];
+        let names = ["Dockerfile", "a", "link", long.as_str(), "src/", "src/b", "src/deep/"];
         assert_eq!(listed(&all), names);
         let only = ["a".to_owned()];
-        let few = Context::gather(&workspace, "FROM a\n", Some(&only), &ignored("")).unwrap();
-        assert_eq!(listed(&few), [DOCKERFILE, "a"]);
+        let few =
+            Context::gather(&workspace, (&own, "FROM a\n"), Some(&only), &ignored("")).unwrap();
+        assert_eq!(listed(&few), ["Dockerfile", "a"]);
         let before = hash(&few);
         fs::write(at("src/b"), "other").unwrap();
-        let again = Context::gather(&workspace, "FROM a\n", Some(&only), &ignored("")).unwrap();
+        let again =
+            Context::gather(&workspace, (&own, "FROM a\n"), Some(&only), &ignored("")).unwrap();
         assert_eq!(hash(&again), before, "what is not taken does not count");
         fs::write(at("a"), "other").unwrap();
         let sent = few.write(&mut Vec::new()).unwrap_err().to_string();
         assert!(sent.contains("changed while it was sent"), "{sent}");
-        let changed = Context::gather(&workspace, "FROM a\n", Some(&only), &ignored("")).unwrap();
+        let changed =
+            Context::gather(&workspace, (&own, "FROM a\n"), Some(&only), &ignored("")).unwrap();
         assert_ne!(hash(&changed), before);
         for (name, said) in
             [(".env", "left out"), ("nothing", "not there"), ("no/thing", "not there")]
         {
             let of = [name.to_owned()];
-            let error = Context::gather(&workspace, "", Some(&of), &ignored("")).unwrap_err();
+            let error =
+                Context::gather(&workspace, (&own, ""), Some(&of), &ignored("")).unwrap_err();
             assert!(error.to_string().contains(said), "{error}");
         }
         fs::remove_dir_all(at("src")).unwrap();
         symlink("/etc", at("src")).unwrap();
         let through = ["src/passwd".to_owned()];
-        assert!(Context::gather(&workspace, "", Some(&through), &ignored("")).is_err());
+        assert!(Context::gather(&workspace, (&own, ""), Some(&through), &ignored("")).is_err());
     }
 }

@@ -17,6 +17,7 @@ use crate::changes::{Workspace, WorkspaceError};
 #[derive(Debug)]
 pub struct Draft {
     workspace: Workspace,
+    below: ChangePath,
     /// Where the Dockerfile lies.
     pub path: PathBuf,
     pub text: String,
@@ -59,8 +60,8 @@ impl Draft {
         let outside = || DraftError::Outside(dockerfile.to_owned());
         let workspace = Workspace::open(workspace)?;
         let below = dockerfile.strip_prefix(workspace.path()).map_err(|_| outside())?;
-        let path = ChangePath::new(below.as_os_str()).map_err(|_| outside())?;
-        let Some(text) = text(&workspace, &path)? else {
+        let below = ChangePath::new(below.as_os_str()).map_err(|_| outside())?;
+        let Some(text) = text(&workspace, &below)? else {
             return Err(DraftError::Missing(dockerfile.to_owned()));
         };
         let ignore_path = ChangePath::new(ignore::NAME).map_err(|_| outside())?;
@@ -68,7 +69,7 @@ impl Draft {
         let ignored = Ignored::new(&ignore_text, blocked)?;
         let file = Dockerfile::parse(&text);
         let path = dockerfile.to_owned();
-        Ok(Self { workspace, path, text, file, ignored, ignore_text, network })
+        Ok(Self { workspace, below, path, text, file, ignored, ignore_text, network })
     }
 
     /// What somebody has to have said yes to.
@@ -87,7 +88,17 @@ impl Draft {
 
     pub(super) fn context(&self) -> Result<Context<'_>, ContextError> {
         let sources = self.file.sources();
-        Context::gather(&self.workspace, &self.text, sources.as_deref(), &self.ignored)
+        Context::gather(
+            &self.workspace,
+            (&self.below, &self.text),
+            sources.as_deref(),
+            &self.ignored,
+        )
+    }
+
+    /// The Dockerfile's name among what is sent.
+    pub(super) fn name(&self) -> String {
+        String::from_utf8_lossy(self.below.as_bytes()).into_owned()
     }
 
     pub fn workspace(&self) -> &Path {

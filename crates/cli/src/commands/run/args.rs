@@ -11,7 +11,7 @@ use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_core::spec::{SandboxSpec, Terminal};
 
 use super::result::ResultArgs;
-use crate::asking::Wanted;
+use crate::asking::{OwnImage, Wanted};
 use crate::context::Context;
 use crate::failure::{Failure, refused};
 
@@ -70,7 +70,8 @@ impl RunOptions {
     ) -> Result<Wanted<'_>, Failure> {
         let terminal = if self.tty { Terminal::Tty } else { Terminal::Streams };
         let result = self.result.rule(context).map_err(|refusal| refused(&refusal))?;
-        Ok(Wanted { terminal, result, ..Wanted::command(&self.sandbox, command, context) })
+        let image = if self.dry_run { OwnImage::Left } else { OwnImage::Built };
+        Ok(Wanted { terminal, result, image, ..Wanted::command(&self.sandbox, command, context) })
     }
 }
 

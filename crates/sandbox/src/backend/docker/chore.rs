@@ -8,7 +8,7 @@ use cofferdam_native::outside::{Tree, system_trees};
 use serde_json::{Value, json};
 
 use super::{Trouble, clean, root};
-use crate::engine::{Engine, Patience, Rights, at};
+use crate::engine::{Engine, EngineError, Patience, Rights, at};
 
 /// What is to be done.
 #[derive(Debug)]
@@ -48,21 +48,54 @@ pub(super) fn done(engine: &Engine, chore: &Chore<'_>) -> Result<i64, Trouble> {
             "Ulimits": super::ulimit::ulimits(engine.flavor),
         },
     });
-    // Without root an engine may have nothing to hold limits by; what is run here needs none.
+    bound(engine, &mut request);
+    Ok(lived(engine, &request)??)
+}
+
+/// Runs a script in an image, as the image's own user, with nothing but memory to write to: its exit code, or why
+/// it could not be started.
+pub(crate) fn in_image(
+    engine: &Engine,
+    image: &str,
+    script: &str,
+    labels: &BTreeMap<String, String>,
+) -> Result<Result<i64, EngineError>, EngineError> {
+    let mut request = json!({
+        "Image": image,
+        "Entrypoint": ["/bin/sh"],
+        "Cmd": ["-c", script],
+        "Labels": labels,
+        "HostConfig": {
+            "ReadonlyRootfs": true, "CapDrop": ["ALL"], "SecurityOpt": ["no-new-privileges:true"],
+            "NetworkMode": "none", "IpcMode": "private", "LogConfig": { "Type": "none" },
+            "Tmpfs": { "/tmp": "rw,nosuid,nodev,size=1m,mode=1777" },
+            "Ulimits": super::ulimit::ulimits(engine.flavor),
+        },
+    });
+    bound(engine, &mut request);
+    lived(engine, &request)
+}
+
+/// Without root an engine may have nothing to hold limits by; what is run here needs none.
+fn bound(engine: &Engine, request: &mut Value) {
     if engine.rights == Rights::Roots {
         let limits = [("Memory", 64 << 20), ("MemorySwap", 64 << 20), ("PidsLimit", 16)];
         for (name, most) in limits {
             request["HostConfig"][name] = json!(most);
         }
     }
-    let made: Value = engine.post("/containers/create", &request, Patience::Long)?;
+}
+
+/// A container from its beginning to its end: its exit code, or what went wrong in between. It is gone then.
+fn lived(engine: &Engine, request: &Value) -> Result<Result<i64, EngineError>, EngineError> {
+    let made: Value = engine.post("/containers/create", request, Patience::Long)?;
     let id = at(&made, &["Id"]).as_str().unwrap_or_default().to_owned();
     let ended = engine
         .tell(&format!("/containers/{id}/start"), Patience::Long)
         .and_then(|()| engine.tell(&format!("/containers/{id}/wait"), Patience::Long))
         .and_then(|()| engine.get::<Value>(&format!("/containers/{id}/json"), Patience::Short));
     clean::remove(engine, &id)?;
-    Ok(at(&ended?, &["State", "ExitCode"]).as_i64().unwrap_or(-1))
+    Ok(ended.map(|found| at(&found, &["State", "ExitCode"]).as_i64().unwrap_or(-1)))
 }
 
 /// Whether a container can be made, run and removed: what came of it, in words.
