@@ -45,6 +45,11 @@ const PROGRAMS: &[Program] = &[
         package: "docker-registry",
         why: "images that have to be fetched",
     },
+    Program {
+        name: "mmdebstrap",
+        package: "mmdebstrap",
+        why: "bases of images, of Debian's packages",
+    },
     Program { name: "ps", package: "procps", why: "processes seen from inside a sandbox" },
 ];
 

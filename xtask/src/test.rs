@@ -3,6 +3,7 @@
 //! Every step runs even if one before it failed, so that one run tells all; only without the programs
 //! the tests need there is nothing to go on with. The usage pages under `docs/` are ordinary tests.
 
+mod bases;
 mod doc;
 mod engine;
 mod inspector;
@@ -59,6 +60,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
             engines = Some(Engines::start()?);
             Ok(Counts::default())
         });
+        if let Some(engines) = &engines {
+            steps.run("bases", || check(bases::bring(&engines.docker())));
+        }
         if let (Some(engines), Some(program)) = (&engines, &program) {
             for (name, pass) in PASSES {
                 let asked = Asked { filter: options.filter.as_deref(), length: options.length };

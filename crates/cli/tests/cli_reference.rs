@@ -47,6 +47,13 @@ const COMMANDS: &[&[&str]] = &[
     &["trust"],
     &["doctor"],
     &["gc"],
+    &["init"],
+    &["image"],
+    &["image", "build"],
+    &["image", "ls"],
+    &["image", "prune"],
+    &["image", "check"],
+    &["image", "scan"],
     &["completions"],
 ];
 

@@ -93,6 +93,7 @@ impl Drop for Bench {
                 || self.run(&["image", "ls", "--sandbox", self.engine.name(), "--json"]).json()
                     == serde_json::json!([])
         );
+        self.engine.client(&["rmi", &self.base]);
         assert_eq!(self.engine.left(&self.env.seen_runs()), Vec::<String>::new());
     }
 }

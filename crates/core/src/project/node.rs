@@ -75,6 +75,15 @@ pub(super) fn find(tree: &Tree, notes: &mut Vec<Note>) -> Option<Part> {
     told.retain(|told| !matches!(told.text, "node" | "stable" | "current" | "lts/*" | "*"));
     let (version, why) = choose(Language::Node, &told, KNOWN, notes);
     let (tool, tool_version, by) = tool(tree, root, first, notes);
+    let is_workspace =
+        first.get("workspaces").is_some() || tree.at(root, "pnpm-workspace.yaml").is_some();
+    if manifests.len() > 1 && !is_workspace {
+        let file = tree::join(root, "package.json");
+        notes.push(Note::new(
+            &file,
+            "only its packages will be in the image, as several have no common one",
+        ));
+    }
     let native = manifests.iter().find_map(|(_, manifest)| native(manifest));
     let (system, because) = match native {
         Some(name) => (System::Debian, format!("Debian, as {name} is native code")),

@@ -107,10 +107,10 @@ impl Draft {
 }
 
 /// The bytes of an approval. Where a Dockerfile takes whatever there is, what is left out is part of it.
-pub fn approval(dockerfile: &str, ignore: &str) -> Vec<u8> {
+pub fn approval(dockerfile: &str, left_out: &str) -> Vec<u8> {
     match Dockerfile::parse(dockerfile).sources() {
         Some(_) => dockerfile.as_bytes().to_vec(),
-        None => [dockerfile.as_bytes(), b"\0", ignore.as_bytes()].concat(),
+        None => [dockerfile.as_bytes(), b"\0", left_out.as_bytes()].concat(),
     }
 }
 
