@@ -4,6 +4,7 @@
 
 use std::io::{self, Write as _};
 
+use cofferdam_core::command::Approval;
 use cofferdam_core::config::{Key, Resolved};
 use cofferdam_core::inert::Inert;
 use cofferdam_core::paths::{Arg, ExactPath};
@@ -174,6 +175,7 @@ fn ask(wanted: &Wanted<'_>, context: &Context, resolved: &Resolved) -> Result<As
         terminal: wanted.terminal,
         role: wanted.args.role.clone(),
         from: from(wanted, context)?,
+        approval: if wanted.args.reviewed { Approval::Reviewed } else { Approval::Asked },
         explicit: resolved.explicit(),
         host_env: context.place().collect(),
         passed,

@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod audit;
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod diff;
@@ -17,6 +18,7 @@ pub(crate) mod init;
 pub(crate) mod launcher;
 pub(crate) mod logs;
 pub(crate) mod mcp;
+pub(crate) mod policy;
 pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use cofferdam_core::inert::Inert;
-use cofferdam_core::refusal::Refusal;
+use cofferdam_core::refusal::{Refusal, Rule};
 
 use crate::exit::Exit;
 
@@ -48,8 +48,12 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// A refusal as a failure: nothing was run.
+/// A refusal as a failure: nothing was run, or not before somebody has decided.
 pub(crate) fn refused(refusal: &Refusal) -> Failure {
     let message = format!("refused by {}: {refusal}", refusal.rule);
-    Failure::new(Exit::NotRun, anyhow::Error::msg(message)).hint(&refusal.remedy)
+    let exit = match refusal.rule {
+        Rule::CommandReviewed => Exit::Undecided,
+        _ => Exit::NotRun,
+    };
+    Failure::new(exit, anyhow::Error::msg(message)).hint(&refusal.remedy)
 }

@@ -24,9 +24,9 @@ use std::process::ExitCode;
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    apply, audit, completions, config, diff, discard, doctor, drive, events, first, gate, gc,
-    image, init, launcher, logs, mcp, review, run as run_command, runs, session, shell, show, step,
-    trust, undo,
+    apply, audit, check, completions, config, diff, discard, doctor, drive, events, first, gate,
+    gc, image, init, launcher, logs, mcp, policy, review, run as run_command, runs, session, shell,
+    show, step, trust, undo,
 };
 use context::Context;
 use exit::Exit;
@@ -56,6 +56,8 @@ enum Command {
     Apply(apply::ApplyArgs),
     Discard(discard::DiscardArgs),
     Undo(undo::UndoArgs),
+    Check(check::CheckArgs),
+    Policy(policy::PolicyArgs),
     Events(events::EventsArgs),
     Audit(audit::AuditArgs),
     Config(config::ConfigArgs),
@@ -139,6 +141,8 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Apply(args) => apply::run(args, &context, out),
         Command::Discard(args) => discard::run(args, &context, out),
         Command::Undo(args) => undo::run(args, &context, out),
+        Command::Check(args) => check::run(args, &context, out),
+        Command::Policy(args) => policy::run(args, &context, out),
         Command::Events(args) => events::run(args, &context, out),
         Command::Audit(args) => audit::run(args, &context, out),
         Command::Config(args) => config::run(args, &context, out),

@@ -10,6 +10,8 @@
 //! - [`outcome`], [`record`], [`receipt`]: what happened, and what was read back.
 //! - [`changes`]: what a staged run changed, as values.
 //! - [`project`]: what a project is, and the image to develop it in.
+//! - [`command`]: command lines as values, and what policy says of them.
+//! - [`check`]: what a look at source code found.
 //! - [`event`], [`chain`]: the tamper-evident story of it.
 //! - [`inert`], [`redact`]: untrusted bytes made harmless, secrets made invisible.
 //!
@@ -20,6 +22,8 @@ pub mod backend;
 pub mod caps;
 pub mod chain;
 pub mod changes;
+pub mod check;
+pub mod command;
 pub mod config;
 pub mod dockerfile;
 pub mod env;

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backend::Backend;
 use crate::caps::{Caps, Guarantee};
+use crate::command::CommandRules;
 use crate::env::{EnvName, EnvValue};
 use crate::image::ImageRef;
 use crate::mount::{HostPath, Mount};
@@ -72,6 +73,9 @@ pub struct Plan {
     pub seccomp: Option<Seccomp>,
     pub runtime: Option<String>,
     pub terminal: Terminal,
+    /// What may be run in it, command by command.
+    #[serde(default, skip_serializing_if = "CommandRules::is_silent")]
+    pub commands: CommandRules,
     /// What this run does *not* have, each with the reason.
     pub relaxed: Vec<Relaxed>,
     /// Exceptions of the host owner that this plan makes use of, each with its reason.
@@ -174,6 +178,7 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
         seccomp: (!is_relaxed(Guarantee::Seccomp)).then(|| spec.seccomp.clone()),
         runtime: spec.runtime.clone(),
         terminal: spec.terminal,
+        commands: CommandRules { policy: policy.commands.clone(), approval: spec.approval },
         relaxed,
         overrides,
     })

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::command::CommandPolicy;
 use crate::mount::{Access, HostKind, Mount};
 use crate::quantity::{ByteSize, Cpus, Span};
 use crate::refusal::{Refusal, Rule};
@@ -25,6 +26,9 @@ pub struct Policy {
     pub env: Vec<String>,
     pub relax: BTreeSet<Relax>,
     pub roles: BTreeMap<String, Ceiling>,
+    /// What may be run, command by command.
+    #[serde(default)]
+    pub commands: CommandPolicy,
 }
 
 /// Which host paths may be mounted. All paths are absolute and have no symlink in them.
@@ -137,7 +141,7 @@ fn describe(asked: &Path, real: &Path) -> String {
 }
 
 /// Whether `name` is one that `pattern` means: `*` stands for any text, `?` for any one character.
-pub(crate) fn matches_glob(pattern: &str, name: &str) -> bool {
+pub fn matches_glob(pattern: &str, name: &str) -> bool {
     let (mut pattern, mut name) = (pattern.chars(), name.chars());
     match pattern.next() {
         None => name.next().is_none(),

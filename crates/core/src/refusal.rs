@@ -49,6 +49,10 @@ pub enum Rule {
     RelaxAllowed,
     /// A role that host policy does not define.
     RoleKnown,
+    /// A command that a rule denies.
+    CommandAllowed,
+    /// A command that somebody must say yes to first.
+    CommandReviewed,
 }
 
 impl fmt::Display for Rule {

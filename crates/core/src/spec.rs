@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::backend::{BackendChoice, Fallback};
+use crate::command::Approval;
 use crate::config::Key;
 use crate::env::{EnvName, EnvValue};
 use crate::id::RunId;
@@ -55,6 +56,9 @@ pub struct SandboxSpec {
     /// What is asked of its result, where it is to hand one over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ResultRule>,
+    /// Whether somebody has said yes to a command that needs it.
+    #[serde(default)]
+    pub approval: Approval,
     /// The settings that somebody wrote down, as against the built-in defaults. What was asked for by
     /// name is refused where it cannot be held; on the bare host a default merely does not apply.
     pub explicit: BTreeSet<Key>,

@@ -22,6 +22,7 @@
 
 pub mod backend;
 pub mod changes;
+pub mod check;
 pub mod doctor;
 pub mod engine;
 pub mod events;
@@ -36,6 +37,7 @@ pub mod result;
 pub mod run;
 pub mod runs;
 pub mod session;
+pub mod shell;
 pub mod state;
 pub mod terminal;
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::backend::{BackendChoice, Fallback};
+use cofferdam_core::command::Approval;
 use cofferdam_core::config::{ImageSettings, Key, Settings};
 use cofferdam_core::env::{EnvName, EnvValue, Secret};
 use cofferdam_core::mount::Mount;
@@ -30,6 +31,8 @@ pub struct Ask {
     pub role: Option<String>,
     pub result: Option<ResultRule>,
     /// See [`crate::changes::resume::origin`].
+    /// Whether somebody has said yes to the command, where it needs that.
+    pub approval: Approval,
     pub from: Option<Origin>,
     /// Settings that somebody wrote down.
     pub explicit: BTreeSet<Key>,
@@ -134,6 +137,7 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
         role: ask.role,
         from: ask.from,
         result: ask.result,
+        approval: ask.approval,
         explicit,
     };
     Ok(Request { spec, policy, images: settings.images.clone(), notes })
@@ -204,6 +208,7 @@ fn policy(settings: &Settings, ask: &Ask) -> Result<Policy, Refusal> {
         env: policy.env.clone(),
         relax: policy.relax.clone(),
         roles: roles.collect(),
+        commands: policy.commands.clone(),
     })
 }
 

@@ -31,6 +31,7 @@ use crate::image;
 use crate::request::Request;
 use crate::result::{self, Delivery};
 use crate::runs::{Scribe, Store, last_words};
+use crate::shell;
 use crate::state::{StateDir, StateError};
 use crate::waste::Waste;
 use sealing::{Again, Sealing, base, seal_run};
@@ -88,6 +89,9 @@ pub fn prepare(
         caps.staging = staging(state, &spec.workspace);
     }
     let plan = plan(spec, policy, &caps)?;
+    if plan.purpose.is_command() {
+        shell::obey(&plan.commands.policy, plan.commands.approval, &plan.command)?;
+    }
     Ok(Prepared { selection, plan, engine, program: around.program.clone() })
 }
 

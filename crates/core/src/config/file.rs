@@ -26,7 +26,7 @@ pub fn parse_file(text: &str, source: &str, layer: FileLayer) -> Result<Entries,
             Kind::Null | Kind::Broken => {}
             Kind::Text(_) | Kind::List(_) => problems.general(
                 Some(root.line),
-                "the file must be a mapping: begin with `sandbox:`, `images:`, `changes:`, `steps:` or `policy:`",
+                "the file must be a mapping: begin with `sandbox:`, `images:`, `changes:`, `steps:`, `policy:` or `check:`",
             ),
         }
     }
@@ -96,7 +96,16 @@ fn unknown(name: &str, line: usize, problems: &mut Problems) {
     let last = name.rsplit('.').next().unwrap_or(name);
     let misplaced: Vec<&str> =
         names.iter().copied().filter(|known| known.rsplit('.').next() == Some(last)).collect();
-    let sections = ["sandbox", "images", "changes", "policy", "mcp", "changes.budget"];
+    let sections = [
+        "sandbox",
+        "images",
+        "changes",
+        "policy",
+        "mcp",
+        "check",
+        "changes.budget",
+        "policy.commands",
+    ];
     let all: Vec<&str> = names.into_iter().chain(sections).collect();
     match misplaced.as_slice() {
         [one] if !last.is_empty() => problems.misplaced(name, line, one),

@@ -15,6 +15,8 @@ use super::yaml::{Kind, Node};
 use crate::backend::BackendChoice;
 use crate::changes::Class;
 use crate::changes::glob::Globs;
+use crate::check::Profile;
+use crate::command::{CommandPattern, Verdict};
 use crate::env::EnvName;
 use crate::quantity::{ByteSize, Span};
 use crate::spec::{Mode, Network, Pull, Relax, Threshold};
@@ -32,6 +34,8 @@ pub(super) enum Form {
     Network,
     Pull,
     Threshold,
+    Profile,
+    Verdict,
     Image,
     Seccomp,
     Runtime,
@@ -58,6 +62,10 @@ pub(super) enum Texts {
     Globs,
     Classes,
     EnvPatterns,
+    /// Of commands.
+    Commands,
+    /// Names of rules for source code.
+    Rules,
 }
 
 /// Lists are compared item by item; this keeps a hostile file from costing minutes.
@@ -97,6 +105,8 @@ impl Form {
             Self::Network => Value::Network(word(text, Network::NAMES, Network::parse)?),
             Self::Pull => Value::Pull(word(text, Pull::NAMES, Pull::parse)?),
             Self::Threshold => Value::Threshold(word(text, Threshold::NAMES, Threshold::parse)?),
+            Self::Profile => Value::Profile(word(text, Profile::NAMES, Profile::parse)?),
+            Self::Verdict => Value::Verdict(word(text, Verdict::NAMES, Verdict::parse)?),
             Self::Image => Value::Image(Some(read(text)?)),
             Self::Seccomp => Value::Seccomp(seccomp(text)?),
             Self::Runtime => Value::Runtime(Some(simple_name(text)?)),
@@ -207,6 +217,17 @@ impl Texts {
                 Err(error) => Err(error.to_string()),
             },
             Self::Classes => read::<Class>(text).map(|class| class.name().to_owned()),
+            Self::Commands => read::<CommandPattern>(text).map(String::from),
+            Self::Rules => {
+                let good = |b: u8| b.is_ascii_alphanumeric() || b"/-_.*".contains(&b);
+                if !text.is_empty() && text.bytes().all(good) {
+                    Ok(text.to_owned())
+                } else {
+                    Err(format!(
+                        "{text:?} is not a rule's name, such as python/process or python/*"
+                    ))
+                }
+            }
             Self::EnvPatterns => {
                 let good = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'*';
                 if !text.is_empty() && text.bytes().all(good) {

@@ -6,6 +6,8 @@ use super::form::{Form, Texts};
 use super::strict::Way;
 use super::value::Value;
 use crate::backend::BackendChoice;
+use crate::check::Profile;
+use crate::command::Verdict;
 use crate::quantity::{ByteSize, Cpus, Span};
 use crate::spec::{Mode, Network, Pull, Relax, Seccomp, Threshold};
 
@@ -222,10 +224,47 @@ table! {
     PolicyRelax "policy.relax", None, HostFile,
         Form::Relax, Fewer, Value::Relax([Relax::Limits, Relax::Landlock].into()),
         "Guarantees that a run may ask to do without.";
+    PolicyCommandsBuiltin "policy.commands.builtin", None, Files,
+        Form::Switch, TrueIsStricter, Value::Switch(false),
+        "Whether the built-in rules for commands hold, such as the one against `curl … | sh`. Inside the sandbox such \
+         commands do no harm to the host, so they are let through unless this is set. `cofferdam policy rules` lists \
+         them.";
+    PolicyCommandsDefault "policy.commands.default", None, Files,
+        Form::Verdict, Ordered, Value::Verdict(Verdict::Allow),
+        "What holds for a command that no rule speaks of.";
+    PolicyCommandsAllow "policy.commands.allow", None, Files,
+        Form::Texts(Texts::Commands), Fewer, Value::Texts(Vec::new()),
+        "Commands that are let through, where `policy.commands.default` does not. A stricter rule wins.";
+    PolicyCommandsReview "policy.commands.review", None, Files,
+        Form::Texts(Texts::Commands), More, Value::Texts(Vec::new()),
+        "Commands that need a yes: `--reviewed`.";
+    PolicyCommandsDeny "policy.commands.deny", None, Files,
+        Form::Texts(Texts::Commands), More, Value::Texts(Vec::new()),
+        "Commands that are refused. No flag takes that back.";
     PolicyRoles "policy.roles", None, HostFile,
         Form::Roles, Pinned, Value::Roles([].into()),
         "Ceilings by role. A run in a role may ask for no more than its ceiling; what is left out sets \
          no bound.";
+    CheckProfile "check.profile", None, Files,
+        Form::Profile, Ordered, Value::Profile(Profile::Agent),
+        "How `cofferdam check` looks at code. `strategy` denies whatever a rule speaks of and every import that is \
+         not on its list, `agent` has each rule at its own level, `off` looks at nothing.";
+    CheckRules "check.rules", None, Files,
+        Form::Paths, More, Value::Paths(Vec::new()),
+        "Files with further rules, in the format of ast-grep.";
+    CheckDeny "check.deny", None, Files,
+        Form::Texts(Texts::Rules), More, Value::Texts(Vec::new()),
+        "Rules whose findings fail the check.";
+    CheckWarn "check.warn", None, HostFile,
+        Form::Texts(Texts::Rules), Fewer, Value::Texts(Vec::new()),
+        "Rules whose findings are told and do not fail the check.";
+    CheckOff "check.off", None, HostFile,
+        Form::Texts(Texts::Rules), Fewer, Value::Texts(Vec::new()),
+        "Rules that are left out.";
+    CheckSuppressions "check.suppressions", None, HostFile,
+        Form::Switch, FalseIsStricter, Value::Switch(false),
+        "Whether a comment `cofferdam: allow RULE` in the code silences that rule there. Whoever writes the code \
+         writes the comment.";
 }
 
 const DAY: Span = Span::secs(24 * 60 * 60);

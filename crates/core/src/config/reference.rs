@@ -4,6 +4,8 @@ use super::form::{Form, Texts};
 use super::key::{Key, Scope};
 use crate::backend::BackendChoice;
 use crate::changes::Class;
+use crate::check::Profile;
+use crate::command::Verdict;
 use crate::spec::{Mode, Network, Pull, Relax, Threshold};
 
 const OPENING: &str = "\
@@ -74,6 +76,8 @@ impl Form {
             Self::Network => one_of(Network::NAMES),
             Self::Pull => one_of(Pull::NAMES),
             Self::Threshold => one_of(Threshold::NAMES),
+            Self::Profile => one_of(Profile::NAMES),
+            Self::Verdict => one_of(Verdict::NAMES),
             Self::Image => "an image reference, or `host`".to_owned(),
             Self::Seccomp => "`default`, or a path".to_owned(),
             Self::Runtime => "a name".to_owned(),
@@ -87,6 +91,12 @@ impl Form {
                  any depth, and a directory with all that is in it"
                     .to_owned()
             }
+            Self::Texts(Texts::Commands) => {
+                "a list of commands, each words in which `*` stands for any text; a last `*` alone stands for any \
+                 further words"
+                    .to_owned()
+            }
+            Self::Texts(Texts::Rules) => "a list of rules' names; `*` stands for any text".to_owned(),
             Self::Texts(Texts::Classes) => format!("a list of {}", one_of(Class::NAMES)),
             Self::Texts(Texts::EnvPatterns) => "a list of name patterns with `*`".to_owned(),
             Self::EnvNames => "a list of variable names".to_owned(),

@@ -8,6 +8,8 @@ use super::step;
 use super::structured::{EXCEPTION_FIELDS, MOUNT_FIELDS, ROLE_FIELDS};
 use crate::backend::BackendChoice;
 use crate::changes::Class;
+use crate::check::Profile;
+use crate::command::Verdict;
 use crate::spec::{Mode, Network, Pull, Relax, Threshold};
 
 pub fn schema() -> Json {
@@ -81,6 +83,8 @@ impl Form {
             Self::Network => json!({ "enum": Network::NAMES }),
             Self::Pull => json!({ "enum": Pull::NAMES }),
             Self::Threshold => json!({ "enum": Threshold::NAMES }),
+            Self::Profile => json!({ "enum": Profile::NAMES }),
+            Self::Verdict => json!({ "enum": Verdict::NAMES }),
             Self::Image => json!({ "type": ["string", "null"], "minLength": 1 }),
             Self::Runtime => {
                 json!({ "type": ["string", "null"], "pattern": "^[a-z0-9][a-z0-9._-]*$" })
@@ -91,9 +95,11 @@ impl Form {
                 strings(json!({ "type": "string", "pattern": "^[A-Za-z0-9_*]+$" }))
             }
             Self::Texts(Texts::Classes) => strings(json!({ "enum": Class::NAMES })),
-            Self::Texts(Texts::Hosts | Texts::Blocked | Texts::Globs) | Self::Paths => {
-                strings(json!({ "type": "string", "minLength": 1 }))
+            Self::Texts(Texts::Rules) => {
+                strings(json!({ "type": "string", "pattern": "^[A-Za-z0-9/._*-]+$" }))
             }
+            Self::Texts(Texts::Hosts | Texts::Blocked | Texts::Globs | Texts::Commands)
+            | Self::Paths => strings(json!({ "type": "string", "minLength": 1 })),
             Self::EnvNames => {
                 strings(json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }))
             }

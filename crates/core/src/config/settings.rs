@@ -8,6 +8,8 @@ use super::key::Key;
 use super::resolve::Resolved;
 use super::value::Value;
 use crate::backend::BackendChoice;
+use crate::check::Levels;
+use crate::command::{CommandPattern, CommandPolicy};
 use crate::env::EnvName;
 use crate::image::ImageRef;
 use crate::mount::MountRequest;
@@ -23,6 +25,7 @@ pub struct Settings {
     pub changes: ChangeSettings,
     pub policy: PolicySettings,
     pub mcp: McpSettings,
+    pub check: CheckSettings,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +93,14 @@ pub struct PolicySettings {
     pub env: Vec<String>,
     pub relax: BTreeSet<Relax>,
     pub roles: BTreeMap<String, RoleSettings>,
+    pub commands: CommandPolicy,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckSettings {
+    pub levels: Levels,
+    pub rules: Vec<ExactPath>,
+    pub suppressions: bool,
 }
 
 /// What is given to agents that come over the Model Context Protocol.
@@ -178,8 +189,30 @@ impl Settings {
                 env: take!(resolved, PolicyEnv, Texts),
                 relax: take!(resolved, PolicyRelax, Relax),
                 roles: take!(resolved, PolicyRoles, Roles),
+                commands: CommandPolicy {
+                    builtin: take!(resolved, PolicyCommandsBuiltin, Switch),
+                    default: take!(resolved, PolicyCommandsDefault, Verdict),
+                    allow: patterns(take!(resolved, PolicyCommandsAllow, Texts)),
+                    review: patterns(take!(resolved, PolicyCommandsReview, Texts)),
+                    deny: patterns(take!(resolved, PolicyCommandsDeny, Texts)),
+                },
+            },
+            check: CheckSettings {
+                levels: Levels {
+                    profile: take!(resolved, CheckProfile, Profile),
+                    deny: take!(resolved, CheckDeny, Texts),
+                    warn: take!(resolved, CheckWarn, Texts),
+                    off: take!(resolved, CheckOff, Texts),
+                },
+                rules: take!(resolved, CheckRules, Paths),
+                suppressions: take!(resolved, CheckSuppressions, Switch),
             },
             mcp: McpSettings { apply: take!(resolved, McpApply, Switch) },
         }
     }
+}
+
+/// Texts that the form has read as patterns before.
+fn patterns(texts: Vec<String>) -> Vec<CommandPattern> {
+    texts.iter().filter_map(|text| text.parse().ok()).collect()
 }

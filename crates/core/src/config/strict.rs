@@ -42,6 +42,8 @@ impl Way {
                 (Value::Network(standing), Value::Network(asked)) => asked >= standing,
                 (Value::Pull(standing), Value::Pull(asked)) => asked >= standing,
                 (Value::Threshold(standing), Value::Threshold(asked)) => asked >= standing,
+                (Value::Profile(standing), Value::Profile(asked)) => asked >= standing,
+                (Value::Verdict(standing), Value::Verdict(asked)) => asked >= standing,
                 _ => false,
             }),
             Self::TrueIsStricter => either(*asked == Value::Switch(true)),

@@ -11,6 +11,8 @@ use serde_json::{Value as Json, json};
 use super::settings::RoleSettings;
 use super::step::Step;
 use crate::backend::BackendChoice;
+use crate::check::Profile;
+use crate::command::Verdict;
 use crate::env::EnvName;
 use crate::image::ImageRef;
 use crate::inert::Inert;
@@ -33,6 +35,8 @@ pub enum Value {
     Network(Network),
     Pull(Pull),
     Threshold(Threshold),
+    Profile(Profile),
+    Verdict(Verdict),
     Image(Option<ImageRef>),
     Seccomp(Seccomp),
     Runtime(Option<String>),
@@ -66,6 +70,8 @@ impl Value {
             Self::Network(network) => json!(network),
             Self::Pull(pull) => json!(pull),
             Self::Threshold(threshold) => json!(threshold),
+            Self::Profile(profile) => json!(profile),
+            Self::Verdict(verdict) => json!(verdict),
             Self::Image(image) => json!(image),
             Self::Seccomp(Seccomp::Default) => json!("default"),
             Self::Seccomp(Seccomp::File(path)) => json!(path),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Plan, rules, workdir};
+use crate::command::Approval;
 use crate::env::{EnvName, EnvValue};
 use crate::paths::{Arg, ExactPath};
 use crate::quantity::{ByteSize, Span};
@@ -28,6 +29,9 @@ pub struct ExecSpec {
     pub output_limit: Option<ByteSize>,
     /// Limits that somebody wanted for this command alone, by their settings' names. There are none such.
     pub limits: Vec<String>,
+    /// Whether somebody has said yes to it, where it needs that.
+    #[serde(skip_serializing_if = "Approval::is_asked")]
+    pub approval: Approval,
 }
 
 impl ExecSpec {

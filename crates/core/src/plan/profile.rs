@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Plan;
+use crate::command::CommandRules;
 use crate::spec::{Purpose, Terminal};
 
 /// A plan without its command, environment, working directory and terminal. A sandbox that was prepared
@@ -36,6 +37,7 @@ impl Profile {
             seccomp,
             runtime,
             terminal: _,
+            commands: _,
             relaxed,
             overrides,
         } = plan.clone();
@@ -61,6 +63,7 @@ impl Profile {
             seccomp,
             runtime,
             terminal: Terminal::Streams,
+            commands: CommandRules::default(),
             relaxed,
             overrides,
         })

@@ -68,6 +68,7 @@ fn spec() -> SandboxSpec {
         role: None,
         from: None,
         result: None,
+        approval: crate::command::Approval::Asked,
         explicit: BTreeSet::new(),
     }
 }
@@ -86,6 +87,7 @@ fn policy() -> Policy {
         network: Network::None,
         env: vec!["*".into()],
         relax: BTreeSet::from([Relax::Limits]),
+        commands: crate::command::CommandPolicy::default(),
         roles: BTreeMap::new(),
     }
 }

@@ -209,6 +209,7 @@ fn plan(workspace: &Path, argv: &[&str]) -> Plan {
         seccomp: Some(Seccomp::Default),
         runtime: None,
         terminal: Terminal::Streams,
+        commands: Default::default(),
         relaxed,
         overrides: Vec::new(),
     }

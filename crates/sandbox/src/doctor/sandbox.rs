@@ -9,6 +9,7 @@ use std::path::Path;
 
 use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::{Caps, Guarantee};
+use cofferdam_core::command::CommandRules;
 use cofferdam_core::plan::{PLAN_VERSION, Plan, Profile, Relaxed, Root, WORKSPACE, WorkspacePlan};
 use cofferdam_core::quantity::{ByteSize, Cpus, Span};
 use cofferdam_core::spec::{Limits, Mode, Network, Purpose, Seccomp, Staging, Terminal};
@@ -99,6 +100,7 @@ fn try_in(dir: &Path, name: &str, caps: &Caps) -> Result<Vec<Guarantee>, Trouble
         seccomp: Some(Seccomp::Default),
         runtime: None,
         terminal: Terminal::Streams,
+        commands: CommandRules::default(),
         relaxed: lacking
             .iter()
             .map(|guarantee| Relaxed { guarantee: *guarantee, reason: "a trial".to_owned() })

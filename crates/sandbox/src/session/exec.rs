@@ -23,6 +23,7 @@ use crate::backend::local::{not_started, patience};
 use crate::backend::native::{Maker, judge, stdin_kind};
 use crate::run::redactor;
 use crate::runs::OutputKeeper;
+use crate::shell;
 
 /// A command that somebody asks for.
 pub(super) struct Asked {
@@ -67,7 +68,10 @@ pub(super) fn exec(hall: &Hall<'_>, asked: Asked, client: Channel) {
     let Asked { spec, name, stay, streams } = asked;
     // A client that does not listen any more needs no answer.
     let tell = |told: &Told| client.send(&bytes(told), &[]).ok();
-    let plan = match spec.plan(hall.plan) {
+    let rules = &hall.plan.commands;
+    let approval = if spec.approval.is_asked() { rules.approval } else { spec.approval };
+    let obeyed = shell::obey(&rules.policy, approval, &spec.command);
+    let plan = match obeyed.and_then(|()| spec.plan(hall.plan)) {
         Ok(plan) => plan,
         Err(refusal) => {
             let (rule, field) = (refusal.rule, refusal.field.clone());

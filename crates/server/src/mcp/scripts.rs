@@ -3,6 +3,7 @@
 //! Paths are arguments, never part of a script. Each script first finds out where a path really leads, and
 //! refuses one that leaves the workspace.
 
+use cofferdam_core::command::Approval;
 use cofferdam_core::paths::Arg;
 use cofferdam_core::plan::ExecSpec;
 
@@ -26,7 +27,8 @@ fn script(text: &str, args: &[&str]) -> ExecSpec {
     let head = ["sh", "-c", text, "sh"];
     let words = head.iter().chain(args);
     let command = words.map(|word| Arg((*word).into())).collect();
-    ExecSpec { command, workdir: Some("/workspace".into()), ..ExecSpec::default() }
+    let approval = Approval::Own;
+    ExecSpec { command, workdir: Some("/workspace".into()), approval, ..ExecSpec::default() }
 }
 
 pub(super) fn read(path: &str) -> ExecSpec {

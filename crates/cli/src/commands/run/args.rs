@@ -132,6 +132,9 @@ pub(crate) struct SandboxArgs {
     /// Give a guarantee up by name: limits, landlock (repeatable).
     #[arg(long, value_name = "NAME")]
     pub(crate) relax: Vec<String>,
+    /// Say yes to commands that `policy.commands` wants looked at first.
+    #[arg(long)]
+    pub(crate) reviewed: bool,
     /// Run under the ceiling of a role from host policy.
     #[arg(long, value_name = "NAME", env = "COFFERDAM_ROLE")]
     pub(crate) role: Option<String>,

@@ -7,6 +7,7 @@ use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use cofferdam_core::command::Approval;
 use cofferdam_core::env::EnvName;
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::plan::ExecSpec;
@@ -49,6 +50,9 @@ pub(crate) struct ExecArgs {
     /// A name for it, to kill it by.
     #[arg(long)]
     name: Option<String>,
+    /// Say yes to it, where `policy.commands` wants it looked at first.
+    #[arg(long)]
+    reviewed: bool,
     /// Return as soon as it runs, and print its number.
     #[arg(short, long)]
     detach: bool,
@@ -122,6 +126,7 @@ fn spec(args: &ExecArgs) -> Result<ExecSpec, Failure> {
         timeout: args.timeout,
         idle_timeout: args.idle_timeout,
         output_limit: args.output_limit,
+        approval: if args.reviewed { Approval::Reviewed } else { Approval::Asked },
         limits: shared
             .iter()
             .filter(|(_, asked)| asked.is_some())

@@ -12,7 +12,9 @@ fn samples(key: Key) -> &'static [&'static str] {
         Key::SandboxEnabled
         | Key::SandboxFallbackToDirect
         | Key::SandboxReadonlyRoot
-        | Key::ImagesAutoBuild => &["true", "false"],
+        | Key::ImagesAutoBuild
+        | Key::PolicyCommandsBuiltin
+        | Key::CheckSuppressions => &["true", "false"],
         Key::SandboxBackend => &["auto", "docker", "native", "local"],
         Key::SandboxImage => &["null", "host", "a:1", "b:2"],
         Key::SandboxMode => &["stage", "direct", "readonly"],
@@ -56,6 +58,15 @@ fn samples(key: Key) -> &'static [&'static str] {
         Key::PolicyAllowedPaths => &["[]", "[/a]"],
         Key::PolicyExceptions => &["[]", "[{path: /a, reason: r}]"],
         Key::PolicyEnv => &["[]", "['*']"],
+        Key::PolicyCommandsDefault => &["deny", "review", "allow"],
+        Key::PolicyCommandsAllow | Key::PolicyCommandsReview | Key::PolicyCommandsDeny => {
+            &["[]", "[ls *]", "[git push *, ls *]"]
+        }
+        Key::CheckProfile => &["strategy", "agent", "off"],
+        Key::CheckRules => &["[]", "[/a]", "[/b, /a]"],
+        Key::CheckDeny | Key::CheckWarn | Key::CheckOff => {
+            &["[]", "['python/*']", "[a/b, 'python/*']"]
+        }
         Key::PolicyRoles => &["{}", "{a: {mode: direct}}"],
     }
 }
@@ -82,10 +93,21 @@ fn allows_more(key: Key, a: &Value, b: &Value) -> bool {
             .iter()
             .position(|n| *n == least.name())
             .unwrap() as u64,
+        Value::Profile(profile) => {
+            ["strategy", "agent", "off"].iter().position(|n| *n == profile.name()).unwrap() as u64
+        }
+        Value::Verdict(verdict) => {
+            ["deny", "review", "allow"].iter().position(|n| *n == verdict.name()).unwrap() as u64
+        }
         Value::Backend(choice) => (choice.name() == "local").into(),
         Value::Switch(on) => {
-            let is_loose = [Key::SandboxFallbackToDirect, Key::McpApply, Key::ImagesAutoBuild];
-            (*on == is_loose.contains(&key)).into()
+            let loose = [
+                Key::SandboxFallbackToDirect,
+                Key::McpApply,
+                Key::ImagesAutoBuild,
+                Key::CheckSuppressions,
+            ];
+            (*on == loose.contains(&key)).into()
         }
         other => panic!("{key}: {other:?} has no rank"),
     };
@@ -98,12 +120,22 @@ fn allows_more(key: Key, a: &Value, b: &Value) -> bool {
         // Which file is no matter of more or less either: it is built only as it was approved.
         _ if key == Key::ImagesDockerfile => false,
         (Value::Texts(a), Value::Texts(b))
-            if matches!(key, Key::SandboxBlocked | Key::ChangesDeny) =>
+            if matches!(
+                key,
+                Key::SandboxBlocked
+                    | Key::ChangesDeny
+                    | Key::PolicyCommandsReview
+                    | Key::PolicyCommandsDeny
+                    | Key::CheckDeny
+            ) =>
         {
             b.iter().any(|kept_out| !a.contains(kept_out))
         }
         (Value::Texts(a), Value::Texts(b)) => a.iter().any(|item| !b.contains(item)),
         (Value::EnvNames(a), Value::EnvNames(b)) => a.iter().any(|item| !b.contains(item)),
+        (Value::Paths(a), Value::Paths(b)) if key == Key::CheckRules => {
+            b.iter().any(|rules| !a.contains(rules))
+        }
         (Value::Paths(a), Value::Paths(b)) => a.iter().any(|item| !b.contains(item)),
         (Value::Exceptions(a), Value::Exceptions(b)) => a.iter().any(|item| !b.contains(item)),
         (Value::Relax(a), Value::Relax(b)) => !a.is_subset(b),
@@ -145,15 +177,17 @@ fn file() -> impl Strategy<Value = String> {
                 .filter(|(parts, name, _)| *parts == depth && name.starts_with(section));
             of.map(|(.., text)| text.as_str()).collect::<Vec<_>>().join(", ")
         };
-        let budget = under("changes.", 3);
-        let changes = [under("changes.", 2), format!("budget: {{{budget}}}")];
-        let changes =
-            changes.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", ");
+        let with = |section: &str, inner: &str| {
+            let parts = [under(section, 2), format!("{inner}: {{{}}}", under(section, 3))];
+            parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", ")
+        };
         format!(
-            "sandbox: {{{}}}\nimages: {{{}}}\nchanges: {{{changes}}}\npolicy: {{{}}}\n{}\n",
+            "sandbox: {{{}}}\nimages: {{{}}}\nchanges: {{{}}}\npolicy: {{{}}}\ncheck: {{{}}}\n{}\n",
             under("sandbox.", 2),
             under("images.", 2),
-            under("policy.", 2),
+            with("changes.", "budget"),
+            with("policy.", "commands"),
+            under("check.", 2),
             under("steps", 1)
         )
     })

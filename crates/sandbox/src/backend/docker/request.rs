@@ -123,6 +123,8 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
         seccomp: _,
         runtime,
         terminal,
+        // Judged before anything was asked of an engine.
+        commands: _,
         relaxed,
         overrides: _,
     } = plan;

@@ -69,6 +69,7 @@ fn spec() -> SandboxSpec {
         terminal: Terminal::Streams,
         relax: BTreeSet::new(),
         role: None,
+        approval: cofferdam_core::command::Approval::Asked,
         explicit: BTreeSet::new(),
     }
 }
@@ -84,6 +85,7 @@ pub(super) fn plan() -> Plan {
         network: Network::Host,
         env: vec![],
         relax: BTreeSet::new(),
+        commands: cofferdam_core::command::CommandPolicy::default(),
         roles: BTreeMap::new(),
     };
     cofferdam_core::plan::plan(&spec(), &policy, &Caps::confining(Backend::Docker)).unwrap()

@@ -1,0 +1,259 @@
+//! The parts of a program that a rule could speak of, with names as what they stand for.
+//!
+//! A grammar that repairs errors is slow, and most of a program is of no interest. So only statements and
+//! expressions that have a rule's word in them, or a name that stands for one, go on to it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, ExprContext, Stmt};
+use ruff_text_size::Ranged;
+
+use super::super::resolved::{Edit, Resolved};
+use super::meaning;
+use super::scope::Scopes;
+use super::words::Words;
+
+/// Pieces may grow when names are replaced; this much, and then it is enough.
+const GROWTH: usize = 4;
+const MOST_MIXED: usize = 100;
+
+#[derive(Debug)]
+pub(super) struct Pieces {
+    pub(super) resolved: Resolved,
+    /// It became too much, and is not all.
+    pub(super) is_cut: bool,
+    /// Names with letters of several scripts.
+    pub(super) mixed: Vec<Range<usize>>,
+}
+
+/// The pieces of a module. Scopes are met in the order in which [`Scopes::of`] met them.
+pub(super) fn pieces(source: &str, body: &[Stmt], scopes: &Scopes<'_>, words: &Words) -> Pieces {
+    let mut cutter = Cutter {
+        source,
+        scopes,
+        words,
+        hits: words.hits(source),
+        known: HashMap::new(),
+        out: Pieces { resolved: Resolved::default(), is_cut: false, mixed: Vec::new() },
+        scope: Scopes::MODULE,
+        met: Scopes::MODULE,
+        open: None,
+        most: source.len() * GROWTH + (1 << 20),
+    };
+    cutter.visit_body(body);
+    cutter.out
+}
+
+struct Cutter<'s, 'a> {
+    source: &'s str,
+    scopes: &'s Scopes<'a>,
+    words: &'s Words,
+    /// Where words stand in the source, in order.
+    hits: Vec<usize>,
+    /// What names were found to stand for.
+    known: HashMap<(&'s str, usize), Vec<String>>,
+    out: Pieces,
+    scope: usize,
+    /// The last scope that was met.
+    met: usize,
+    open: Option<Open>,
+    most: usize,
+}
+
+/// A piece that is being read.
+#[derive(Debug, Default)]
+struct Open {
+    names: Vec<(Range<usize>, Vec<String>)>,
+    folds: Vec<(Range<usize>, Vec<String>)>,
+    is_interesting: bool,
+}
+
+impl<'s: 's> Cutter<'s, '_> {
+    fn is_hit(&self, range: &Range<usize>) -> bool {
+        let next = self.hits.partition_point(|hit| *hit < range.start);
+        self.hits.get(next).is_some_and(|hit| *hit < range.end)
+    }
+
+    fn piece(&mut self, range: Range<usize>, brackets: [&str; 2], walk: impl FnOnce(&mut Self)) {
+        if self.out.is_cut {
+            return;
+        }
+        let is_interesting = self.is_hit(&range);
+        self.open = Some(Open { is_interesting, ..Open::default() });
+        walk(self);
+        let Some(open) = self.open.take().filter(|open| open.is_interesting) else { return };
+        let most = |all: &[(Range<usize>, Vec<String>)]| {
+            all.iter().map(|(_, p)| p.len()).max().unwrap_or(0)
+        };
+        for variant in 0..most(&open.names).max(1) {
+            self.emit(&range, brackets, &edits(&open.names, variant));
+        }
+        for variant in 0..most(&open.folds) {
+            // What is folded covers the names in it.
+            let mut folds = edits(&open.folds, variant);
+            folds.sort_by_key(|edit| (edit.range.start, std::cmp::Reverse(edit.range.end)));
+            let mut end = 0;
+            folds.retain(|edit| {
+                edit.range.start >= end && {
+                    end = edit.range.end;
+                    true
+                }
+            });
+            let mut all = edits(&open.names, 0);
+            all.retain(|name| {
+                !folds.iter().any(|fold| {
+                    fold.range.start <= name.range.start && name.range.end <= fold.range.end
+                })
+            });
+            all.extend(folds);
+            self.emit(&range, brackets, &all);
+        }
+    }
+
+    fn emit(&mut self, range: &Range<usize>, brackets: [&str; 2], edits: &[Edit]) {
+        if self.out.resolved.text().len() > self.most {
+            self.out.is_cut = true;
+            return;
+        }
+        let mut edits = edits.to_vec();
+        edits.sort_by_key(|edit| edit.range.start);
+        let resolved = &mut self.out.resolved;
+        resolved.replace(range.start..range.start, brackets[0]);
+        resolved.piece(self.source, range.clone(), &edits);
+        resolved.replace(range.end..range.end, brackets[1]);
+        resolved.replace(range.end..range.end, "\n");
+    }
+
+    fn line(&mut self, range: &Range<usize>, text: &str) {
+        if self.words.any_in(text) {
+            self.out.resolved.replace(range.clone(), text);
+            self.out.resolved.replace(range.end..range.end, "\n");
+        }
+    }
+
+    /// Notes what a name or a folded expression stands for, where that is not just what is written.
+    fn note(&mut self, range: Range<usize>, paths: Vec<String>, kind: Noted) {
+        let Some(open) = &mut self.open else { return };
+        if paths.is_empty() || (paths.len() == 1 && self.source[range.clone()] == paths[0]) {
+            return;
+        }
+        open.is_interesting |= paths.iter().any(|path| self.words.any_in(path));
+        match kind {
+            Noted::Name => open.names.push((range, paths)),
+            Noted::Fold => open.folds.push((range, paths)),
+        }
+    }
+
+    fn within(&mut self, walk: impl FnOnce(&mut Self)) {
+        self.met += 1;
+        let outer = std::mem::replace(&mut self.scope, self.met);
+        walk(self);
+        self.scope = outer;
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Noted {
+    Name,
+    Fold,
+}
+
+fn edits(all: &[(Range<usize>, Vec<String>)], variant: usize) -> Vec<Edit> {
+    let edit = |(range, paths): &(Range<usize>, Vec<String>)| {
+        let text = paths.get(variant).or_else(|| paths.first())?.clone();
+        Some(Edit { range: range.clone(), text })
+    };
+    all.iter().filter_map(edit).collect()
+}
+
+fn range(of: &impl Ranged) -> Range<usize> {
+    of.range().to_std_range()
+}
+
+impl<'s, 'a> Visitor<'s> for Cutter<'s, 'a>
+where
+    'a: 's,
+{
+    fn visit_stmt(&mut self, stmt: &'s Stmt) {
+        match stmt {
+            Stmt::Import(import) => {
+                for alias in &import.names {
+                    self.line(&range(import), &format!("import {}", alias.name));
+                }
+            }
+            Stmt::ImportFrom(import) => {
+                let module = import.module.as_deref().unwrap_or_default();
+                if import.level > 0 {
+                    return;
+                }
+                for alias in &import.names {
+                    let (range, name) = (range(import), alias.name.as_str());
+                    self.line(&range, &format!("from {module} import {name}"));
+                    if name != "*" {
+                        self.line(&range, &format!("{module}.{name}"));
+                    }
+                }
+            }
+            Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {
+                self.within(|this| visitor::walk_stmt(this, stmt));
+            }
+            Stmt::For(_)
+            | Stmt::While(_)
+            | Stmt::If(_)
+            | Stmt::With(_)
+            | Stmt::Match(_)
+            | Stmt::Try(_) => {
+                visitor::walk_stmt(self, stmt);
+            }
+            _ => self.piece(range(stmt), ["", ""], |this| visitor::walk_stmt(this, stmt)),
+        }
+    }
+
+    fn visit_expr(&mut self, expr: &'s Expr) {
+        if self.open.is_none() {
+            // In brackets, because its lines may have been joined by some that are not part of it.
+            return self.piece(range(expr), ["(", ")"], |this| this.visit_expr(expr));
+        }
+        match expr {
+            Expr::Name(name) => {
+                if self.source[range(name)] != *name.id.as_str() {
+                    // Written in other letters that mean the same name.
+                    self.out.mixed.push(range(name));
+                }
+                if is_mixed(&name.id) && self.out.mixed.len() < MOST_MIXED {
+                    self.out.mixed.push(range(name));
+                }
+                if name.ctx == ExprContext::Load {
+                    let (scopes, scope) = (self.scopes, self.scope);
+                    let key = (name.id.as_str(), scope);
+                    let paths = self
+                        .known
+                        .entry(key)
+                        .or_insert_with(|| meaning::name_paths(scopes, key.0, scope));
+                    let paths = if paths.is_empty() && self.source[range(name)] != *name.id.as_str()
+                    {
+                        vec![name.id.to_string()]
+                    } else {
+                        paths.clone()
+                    };
+                    self.note(range(name), paths, Noted::Name);
+                }
+            }
+            Expr::Call(_) | Expr::Subscript(_) => {
+                let paths = meaning::paths(self.scopes, expr, self.scope);
+                let paths = paths.into_iter().filter(|path| !path.contains('(')).collect();
+                self.note(range(expr), paths, Noted::Fold);
+            }
+            _ => {}
+        }
+        visitor::walk_expr(self, expr);
+    }
+}
+
+/// Letters of the Latin script beside letters that look like them.
+fn is_mixed(name: &str) -> bool {
+    let alike = |c: char| matches!(c, '\u{370}'..='\u{52f}' | '\u{13a0}'..='\u{13ff}');
+    !name.is_ascii() && name.chars().any(|c| c.is_ascii_alphabetic()) && name.chars().any(alike)
+}

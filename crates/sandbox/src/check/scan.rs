@@ -1,0 +1,121 @@
+//! Rules held against a syntax tree.
+//!
+//! [`parse`] makes the tree within a number of steps that follows from the text's length: a text that the
+//! parser's repairing would take minutes for is given up after the same step on every machine. [`matches`] walks
+//! the tree once, without recursion.
+
+use std::ops::{ControlFlow, Range};
+
+use ast_grep_core::matcher::MatcherExt as _;
+use ast_grep_core::tree_sitter::{LanguageExt as _, StrDoc};
+use ast_grep_core::{AstGrep, Doc as _};
+use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
+
+use super::language::Lang;
+use super::rules::Ruleset;
+
+/// The tree is deeper than this: nobody wrote that, and what looks at it would take the square of its depth.
+pub(super) const DEEPEST: usize = 3000;
+
+/// Why there is no tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TooHard {
+    Steps,
+    Depth,
+}
+
+/// The tree of a text. Errors in it are nodes of the tree.
+pub(super) fn parse(text: &str, lang: Lang) -> Result<StrDoc<Lang>, TooHard> {
+    let tree = tree(text, lang).ok_or(TooHard::Steps)?;
+    if depth(&tree) > DEEPEST {
+        return Err(TooHard::Depth);
+    }
+    Ok(StrDoc { src: text.to_owned(), lang, tree })
+}
+
+pub(crate) fn tree(text: &str, lang: Lang) -> Option<Tree> {
+    // The parser asks once in a hundred of its steps. Sound text takes less than one step a byte.
+    let mut left = 4_000 + text.len() / 10;
+    let mut ask = |_: &ParseState| {
+        left -= 1;
+        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let mut parser = Parser::new();
+    parser.set_language(&lang.get_ts_language()).ok()?;
+    let bytes = text.as_bytes();
+    let mut rest = |at: usize, _| bytes.get(at..).unwrap_or_default();
+    parser.parse_with_options(
+        &mut rest,
+        None,
+        Some(ParseOptions::new().progress_callback(&mut ask)),
+    )
+}
+
+pub(crate) fn depth(tree: &Tree) -> usize {
+    let mut cursor = tree.walk();
+    let (mut depth, mut deepest) = (0_usize, 0);
+    loop {
+        deepest = deepest.max(depth);
+        if cursor.goto_first_child() {
+            depth += 1;
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return deepest;
+            }
+            depth -= 1;
+        }
+    }
+}
+
+/// Calls `found` with each rule that matches, by its place in the set, and the bytes that it matches.
+pub(super) fn matches(
+    document: StrDoc<Lang>,
+    rules: &Ruleset,
+    found: &mut dyn FnMut(usize, Range<usize>) -> ControlFlow<()>,
+) {
+    let root = AstGrep::doc(document);
+    let mut fitting = Vec::new();
+    for node in root.root().dfs() {
+        if rules.of_kind(node.kind_id()).is_empty() {
+            continue;
+        }
+        rules.of_text(node.kind_id(), &node.text(), &mut fitting);
+        for &rule in &fitting {
+            if rules.matcher(rule).match_node(node.clone()).is_some()
+                && found(rule, node.range()).is_break()
+            {
+                return;
+            }
+        }
+    }
+}
+
+/// The first errors of a tree: what could not be understood, and what is missing.
+pub(super) fn errors(document: &StrDoc<Lang>, most: usize) -> Vec<Range<usize>> {
+    let root = document.root_node();
+    let mut found = Vec::new();
+    if !root.has_error() {
+        return found;
+    }
+    let mut cursor = root.walk();
+    loop {
+        let node = cursor.node();
+        let is_error = node.is_error() || node.is_missing();
+        if is_error {
+            found.push(node.byte_range());
+            if found.len() == most {
+                return found;
+            }
+        }
+        if !is_error && node.has_error() && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return found;
+            }
+        }
+    }
+}
