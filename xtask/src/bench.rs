@@ -7,6 +7,7 @@
 
 mod case;
 mod changes;
+mod check;
 mod docker;
 mod driver;
 mod engine;
@@ -53,6 +54,7 @@ Benches:
   changes  all of the following: knowing of ten changes in trees of 1,000, 10,000 and 100,000 files
           (changes-1k, changes-10k, changes-100k), applying new files (changes-apply-1k,
           changes-apply-10k), and a change set of a million files (changes-million)
+  check   looking at Python, in megabytes a second
 
 Options:
   --rounds N    rounds that count (200)
@@ -103,6 +105,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "changes-100k", kind: Kind::Rounds(changes::in_100k), most_rounds: 15 },
     Bench { name: "changes-apply-1k", kind: Kind::Rounds(changes::apply_1k), most_rounds: 15 },
     Bench { name: "changes-apply-10k", kind: Kind::Rounds(changes::apply_10k), most_rounds: 5 },
+    Bench { name: "check", kind: Kind::Once(check::speed), most_rounds: 1 },
     Bench { name: "changes-million", kind: Kind::Once(changes::million), most_rounds: 1 },
 ];
 

@@ -56,12 +56,13 @@ fn execute(page: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Files that a page shows in a block of the form "```yaml NAME": they are there when its commands run.
+/// Files that a page shows in a block of the form "```yaml NAME" or "```python NAME": they are there when its commands run.
 fn shown_files(page: &str) -> Vec<(&str, String)> {
     let mut files = Vec::new();
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
-        if let Some(name) = line.strip_prefix("```yaml ") {
+        let opened = ["```yaml ", "```python "].iter().find_map(|open| line.strip_prefix(open));
+        if let Some(name) = opened {
             let body = lines.by_ref().take_while(|line| !line.starts_with("```"));
             files.push((name.trim(), body.map(|line| format!("{line}\n")).collect()));
         }

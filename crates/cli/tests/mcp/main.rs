@@ -318,3 +318,26 @@ fn over_http_a_silent_client_is_forgotten() {
     drop(server);
     assert!(wait_until(Duration::from_secs(20), || sessions(&env) == 0));
 }
+
+/// The rules for commands hold for what an agent asks for, and not for what the server does itself.
+#[test]
+fn rules_for_commands_hold_for_the_agent() {
+    let env = TestEnv::with_binary(BINARY);
+    env.file("kept", "host\n");
+    env.host_config(
+        "policy: {commands: {default: deny, review: ['ls *'], allow: ['echo *', 'sh *']}}\n",
+    );
+    let mut client = Client::connect(&env);
+    let fine = client.call("shell", json!({ "command": "echo hi" }));
+    assert_eq!(fine["structuredContent"]["exit_code"], 0, "{fine}");
+    for command in ["touch x", "ls"] {
+        let refused = client.call("shell", json!({ "command": command }));
+        assert_eq!(refused["isError"], true, "{refused}");
+        assert!(refused.to_string().contains("policy.commands"), "{refused}");
+    }
+    let read = client.call("read_file", json!({ "path": "kept" }));
+    assert_eq!(read["content"][0]["text"], "host\n", "{read}");
+    client.to = None;
+    assert!(client.server.wait().unwrap().success());
+    assert!(wait_until(Duration::from_secs(10), || sessions(&env) == 0));
+}
