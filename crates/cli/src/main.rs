@@ -94,11 +94,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// The words of all commands take longer to put together than those of `run`, which is started most. Where
+/// The words of all commands take longer to put together than those of the two that are started most. Where
 /// those alone do not do, to help or to complain, all are asked.
 fn parse() -> Result<Cli, clap::Error> {
-    let mut words = std::env::args_os().skip(1).peekable();
-    if words.peek().is_some_and(|word| word == "run") {
+    let words = context::words();
+    if words.first().is_some_and(|word| word == "session")
+        && let Some(session) = session::parse_exec(&words[1..])
+    {
+        return Ok(Cli { command: Command::Session(session) });
+    }
+    if words.first().is_some_and(|word| word == "run") {
         let parser = run_command::RunArgs::augment_args(clap::Command::new("run"));
         let args = parser.try_get_matches_from(words);
         if let Ok(args) = args.and_then(|m| run_command::RunArgs::from_arg_matches(&m)) {

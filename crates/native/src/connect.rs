@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::net::{
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, connect, shutdown,
+    socket_with,
+};
 use rustix::process::geteuid;
 
 use crate::sys;
@@ -66,6 +69,12 @@ pub fn bound(socket: impl AsFd, patience: Duration) -> io::Result<()> {
     Ok(())
 }
 
+/// From here on nobody can connect to this listener, and whoever waits for that is told that it is over.
+pub fn shut(listener: impl AsFd) {
+    // It fails only where there is nothing left to end.
+    shutdown(listener, Shutdown::Both).ok();
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixListener;
@@ -83,6 +92,20 @@ mod tests {
         let stream = unix_stream(&path, Duration::from_secs(1)).unwrap();
         assert!(listener.accept().is_ok());
         drop(stream);
+    }
+
+    #[test]
+    fn who_waits_at_a_listener_that_is_shut_is_let_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let listener = UnixListener::bind(&path).unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| listener.accept().map(|_| ()));
+            std::thread::sleep(Duration::from_millis(50));
+            shut(&listener);
+            assert!(waiting.join().unwrap().is_err());
+        });
+        assert!(unix_stream(&path, Duration::from_secs(1)).is_err());
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use attached::run_attached;
 pub use client::{Client, ClientError, Given, Watched};
 pub use hold::{Held, HoldError, Terms, detach, hold, let_go};
 pub use job::{Job, kept_output};
-pub use live::{Live, is_session, live, newest};
+pub use live::{Live, is_session, latest, live, newest, reachable, succeed};
 pub use look::{LookError, look};
 pub use wire::Told;
 

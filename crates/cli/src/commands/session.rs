@@ -7,12 +7,13 @@ mod ls;
 mod start;
 mod stop;
 
+use std::ffi::OsString;
 use std::io::Write;
 
-use clap::{Args, Subcommand};
+use clap::{Args, FromArgMatches as _, Subcommand};
 use cofferdam_core::record::Record;
 use cofferdam_sandbox::runs::Store;
-use cofferdam_sandbox::session::{Client, ClientError, is_session, newest};
+use cofferdam_sandbox::session::{Client, ClientError, is_session, latest, newest, reachable};
 use cofferdam_sandbox::state::StateDir;
 
 use crate::context::Context;
@@ -50,6 +51,15 @@ enum SessionCommand {
     Stop(stop::StopArgs),
 }
 
+/// `exec` and what follows, if that is all that there is to understand.
+pub(crate) fn parse_exec(words: &[OsString]) -> Option<SessionArgs> {
+    let (_, words) = words.split_first().filter(|(first, _)| *first == "exec")?;
+    let parser = exec::ExecArgs::augment_args(clap::Command::new("exec").no_binary_name(true));
+    let matches = parser.try_get_matches_from(words).ok()?;
+    let args = exec::ExecArgs::from_arg_matches(&matches).ok()?;
+    Some(SessionArgs { command: SessionCommand::Exec(Box::new(args)) })
+}
+
 pub(crate) fn run(
     args: &SessionArgs,
     context: &Context,
@@ -75,7 +85,8 @@ pub(crate) struct Found {
     client: Client,
 }
 
-/// The session that a person means: an id, the end of one, or `last` for the newest of this workspace.
+/// The session that a person means: an id, the end of one, or `last` for the newest of this workspace. After a
+/// rollback, the id means what came in the place of the first.
 pub(crate) fn find(text: &str, context: &Context) -> Result<Found, Failure> {
     let store = Store::new(&StateDir::open(&context.state_dir)?);
     let none = |message: String| {
@@ -87,7 +98,7 @@ pub(crate) fn find(text: &str, context: &Context) -> Result<Found, Failure> {
         newest(&store, &context.cwd)?
             .ok_or_else(|| none(format!("no session goes on in {}", context.cwd.display())))?
     } else {
-        store.record(store.find(text, &context.cwd)?)?
+        store.record(latest(&store, store.find(text, &context.cwd)?))?
     };
     if !is_session(&record) {
         return Err(none(format!("run {} is no session", record.run.short())));
@@ -97,6 +108,15 @@ pub(crate) fn find(text: &str, context: &Context) -> Result<Found, Failure> {
     }
     let client = Client::new(&store.dir(record.run));
     Ok(Found { record, client })
+}
+
+/// The same, where the session is all that is wanted: most are found without a look at what they were asked to be.
+fn reach(text: &str, context: &Context) -> Result<Client, Failure> {
+    let store = Store::new(&StateDir::open(&context.state_dir)?);
+    match reachable(&store, text) {
+        Some(client) => Ok(client),
+        None => Ok(find(text, context)?.client),
+    }
 }
 
 /// What a session would not do.

@@ -86,6 +86,9 @@ fn a_rollback_restores_the_tree_exactly() {
         session.sub("rollback", &["nothing"]).assert_exit(1);
         let back = session.sub("rollback", &["good"]);
         let id = back.assert_exit(0).stdout_text().trim().to_owned();
+        assert_ne!(id, session.id, "another run, with a record of its own");
+        // The first id goes on to be good.
+        assert_eq!(session.exec(&[], listing).stdout, before);
         let again = Session { env, id };
         let after = again.exec(&[], listing).stdout;
         assert_eq!(String::from_utf8_lossy(&after), String::from_utf8_lossy(&before));
@@ -96,6 +99,8 @@ fn a_rollback_restores_the_tree_exactly() {
         let third = again.sub("rollback", &["good"]);
         let third = Session { env, id: third.assert_exit(0).stdout_text().trim().to_owned() };
         assert_eq!(third.exec(&[], listing).stdout, before);
+        session.exec(&[], "exit 5").assert_exit(5);
+        assert_eq!(names(env, &["--session", &session.id]), names(env, &["--session", &third.id]));
         third.sub("stop", &[]).assert_exit(0);
         env.run(["apply", "--allow-class", "executable"]).assert_exit(0);
         let host = TreeHash::of(&env.workspace().join("src"));

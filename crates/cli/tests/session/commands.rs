@@ -31,6 +31,30 @@ fn commands_share_the_staged_workspace_and_have_their_own_ends() {
     });
 }
 
+/// Whatever was ignored where Cofferdam was started, and by Cofferdam itself: a program keeps what it finds ignored.
+#[test]
+fn a_program_begins_with_every_signal_as_at_birth() {
+    // Two that the C library keeps for itself, and that no program is sent, may be ignored: 32 and 33.
+    const SIGNALS: &str =
+        "grep -E '^Sig(Blk|Ign)' /proc/self/status | sed 's/0000000180000000/0000000000000000/'";
+    let env = TestEnv::with_binary(BINARY);
+    let deaf = |words: &[&str]| {
+        let mut command = env.program("sh");
+        command
+            .args(["-c", "trap '' HUP INT USR1 PIPE WINCH; exec \"$0\" \"$@\"", BINARY])
+            .args(words);
+        env.finish(command)
+    };
+    let none = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n";
+    let sandbox: Vec<&str> = claim::sandbox(&env).into_iter().collect();
+    let run = [&["run", "-q"][..], &sandbox, &["--", "sh", "-c", SIGNALS]].concat();
+    deaf(&run).assert_exit(0).assert_stdout(none);
+    let started = deaf(&[&["session", "start"][..], &sandbox].concat());
+    let session = Session { env: &env, id: started.stdout_text().trim().to_owned() };
+    session.exec(&[], SIGNALS).assert_exit(0).assert_stdout(none);
+    session.exec(&[], SIGNALS).assert_exit(0).assert_stdout(none);
+}
+
 #[test]
 fn input_reaches_a_command_and_only_that() {
     let env = TestEnv::with_binary(BINARY);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cofferdam_native::channel::Channel;
-use cofferdam_native::connect::{bound, is_same_user, listen_in, reach_in};
+use cofferdam_native::connect::{bound, is_same_user, listen_in, reach_in, shut};
 
 /// In the run's directory, while its session is held.
 pub(crate) const SOCKET: &str = "socket";
@@ -15,20 +15,22 @@ pub(crate) const SOCKET: &str = "socket";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn open(run_dir: &Path) -> io::Result<UnixListener> {
-    listen_in(run_dir, SOCKET, 0o600)
+    let listener = listen_in(run_dir, SOCKET, 0o600)?;
+    listener.set_nonblocking(false)?;
+    Ok(listener)
 }
 
-/// Whoever knocks, if it is the very user who holds the session. Others are not even answered.
+/// Nobody is let in any more, and whoever waits for somebody to knock is let go.
+pub(super) fn close(listener: &UnixListener) {
+    shut(listener);
+}
+
+/// Waits for whoever knocks; somebody if it is the very user who holds the session. Others are not even answered.
 pub(super) fn accept(listener: &UnixListener) -> io::Result<Option<Channel>> {
-    let stream = match listener.accept() {
-        Ok((stream, _)) => stream,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let (stream, _) = listener.accept()?;
     if !is_same_user(&stream)? {
         return Ok(None);
     }
-    stream.set_nonblocking(false)?;
     bound(&stream, PATIENCE)?;
     Ok(Some(into_channel(stream)))
 }

@@ -89,22 +89,21 @@ pub(super) fn exec(hall: &Hall<'_>, asked: Asked, client: Channel) {
             return;
         }
     };
-    tell(&Told::Began(exec));
     // Nothing is run that was not written down.
     let (guest, failed) = match hall.write_down(started(exec, name, &spec, &plan, &redactor)) {
         Ok(()) => match hall.room.start(&plan, hall.run, exec, streams.stdin) {
-            Ok(guest) => {
-                if stay == Stay::UntilItRuns {
-                    tell(&Told::Done);
-                }
-                (Some(guest), None)
-            }
+            Ok(guest) => (Some(guest), None),
             Err(error) => (None, Some(not_started(&error).outcome)),
         },
         Err(error) => {
             (None, Some(Outcome::ended(OutcomeClass::SandboxFailure, None, error.to_string())))
         }
     };
+    // Told while the command is on its way already.
+    tell(&Told::Began(exec));
+    if stay == Stay::UntilItRuns && guest.is_some() {
+        tell(&Told::Done);
+    }
     let mut kept = Kept::new(hall, exec, &plan, &redactor);
     let leader = guest.as_ref().map(|guest| guest.leader);
     let stays = stay == Stay::ToTheEnd;

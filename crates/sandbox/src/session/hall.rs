@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ use crate::state::StateError;
 /// How often somebody who waits for the commands to end looks.
 const TICK: Duration = Duration::from_millis(5);
 const TERM: u8 = 15;
+/// So many threads wait for somebody to knock, at most.
+const WAITERS: usize = 4;
 
 /// What every thread of the session shares.
 pub(super) struct Hall<'a> {
@@ -40,6 +42,10 @@ pub(super) struct Hall<'a> {
     roster: Mutex<Roster>,
     scribe: Mutex<Scribe>,
     is_ending: AtomicBool,
+    /// Threads that wait for somebody to knock.
+    waiters: AtomicUsize,
+    /// After so long without a command it is over.
+    idle_stop: Option<Duration>,
     /// The look to begin anew from.
     next: Mutex<Option<RunId>>,
     /// A byte here makes the main loop look again.
@@ -68,9 +74,24 @@ impl<'a> Hall<'a> {
         scribe: Scribe,
     ) -> io::Result<Self> {
         let (woken, wake) = quiet_pipe()?;
-        let (roster, scribe) = (Mutex::new(Roster::new()), Mutex::new(scribe));
-        let (is_ending, next) = (AtomicBool::new(false), Mutex::new(None));
-        Ok(Self { room, plan, run, dir, roster, scribe, is_ending, next, wake, woken })
+        Ok(Self {
+            room,
+            plan,
+            run,
+            dir,
+            roster: Mutex::new(Roster::new()),
+            scribe: Mutex::new(scribe),
+            is_ending: AtomicBool::new(false),
+            waiters: AtomicUsize::new(0),
+            idle_stop: None,
+            next: Mutex::new(None),
+            wake,
+            woken,
+        })
+    }
+
+    pub(super) fn ending_after(self, idle_stop: Option<Duration>) -> Self {
+        Self { idle_stop, ..self }
     }
 
     /// Serves until the session is over, and ends the sandbox.
@@ -79,21 +100,14 @@ impl<'a> Hall<'a> {
         listener: &UnixListener,
         signals: &Signals,
         tether: Option<BorrowedFd<'_>>,
-        idle_stop: Option<Duration>,
     ) -> io::Result<Over> {
         std::thread::scope(|scope| {
-            let over = loop {
-                match self.wait(listener, signals, tether, idle_stop) {
-                    Ok(Some(over)) => break Ok(over),
-                    Ok(None) => {}
-                    Err(error) => break Err(error),
-                }
-                // One who hangs up while knocking is no reason to stop.
-                if let Ok(Some(client)) = door::accept(listener) {
-                    scope.spawn(move || self.answer(client));
-                }
-            };
+            self.waiters.store(1, Ordering::Release);
+            scope.spawn(move || self.receive(scope, listener));
+            let over = self.wait(signals, tether);
             self.is_ending.store(true, Ordering::Release);
+            // Nobody waits there any more, whatever becomes of the rest.
+            door::close(listener);
             if !matches!(over, Ok(Over::Dead)) {
                 self.wind_down();
             }
@@ -103,22 +117,45 @@ impl<'a> Hall<'a> {
         })
     }
 
-    /// Waits for somebody to knock, or for the end.
-    fn wait(
-        &self,
-        listener: &UnixListener,
-        signals: &Signals,
-        tether: Option<BorrowedFd<'_>>,
-        idle_stop: Option<Duration>,
-    ) -> io::Result<Option<Over>> {
+    /// Waits for somebody to knock, and answers. Where nobody else waits, another thread does from then on: so a
+    /// command is seen to by the very thread that was woken for it, and that was there already.
+    fn receive<'scope>(
+        &'scope self,
+        scope: &'scope std::thread::Scope<'scope, '_>,
+        listener: &'scope UnixListener,
+    ) {
+        while !self.is_ending.load(Ordering::Acquire) {
+            let client = match door::accept(listener) {
+                Ok(client) => client,
+                Err(_) if self.is_ending.load(Ordering::Acquire) => return,
+                // One who hangs up while knocking, or too many at once, is no reason to stop.
+                Err(_) => {
+                    std::thread::sleep(TICK);
+                    continue;
+                }
+            };
+            let Some(client) = client else { continue };
+            if self.waiters.fetch_sub(1, Ordering::AcqRel) == 1 {
+                self.waiters.fetch_add(1, Ordering::AcqRel);
+                scope.spawn(move || self.receive(scope, listener));
+            }
+            self.answer(client);
+            if self.waiters.fetch_add(1, Ordering::AcqRel) >= WAITERS {
+                self.waiters.fetch_sub(1, Ordering::AcqRel);
+                return;
+            }
+        }
+    }
+
+    /// Waits for the end.
+    fn wait(&self, signals: &Signals, tether: Option<BorrowedFd<'_>>) -> io::Result<Over> {
         loop {
             let quiet = self.roster().quiet();
-            let left = idle_stop.zip(quiet).map(|(most, quiet)| most.saturating_sub(quiet));
+            let left = self.idle_stop.zip(quiet).map(|(most, quiet)| most.saturating_sub(quiet));
             if left == Some(Duration::ZERO) {
-                return Ok(Some(Over::Idle));
+                return Ok(Over::Idle);
             }
             let mut fds = vec![
-                PollFd::new(listener, PollFlags::IN),
                 PollFd::new(signals, PollFlags::IN),
                 PollFd::new(&self.woken, PollFlags::IN),
                 PollFd::from_borrowed_fd(self.room.death(), PollFlags::IN),
@@ -130,25 +167,21 @@ impl<'a> Hall<'a> {
                 Err(errno) => return Err(errno.into()),
             }
             let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-            if ready[3] {
-                return Ok(Some(Over::Dead));
+            if ready[2] {
+                return Ok(Over::Dead);
             }
-            if let (true, Some(signal)) = (ready[1], signals.next().map_err(|e| e.source)?) {
-                return Ok(Some(Over::Signal(signal)));
+            if let (true, Some(signal)) = (ready[0], signals.next().map_err(|e| e.source)?) {
+                return Ok(Over::Signal(signal));
             }
-            if ready.get(4) == Some(&true) {
-                return Ok(Some(Over::Alone));
+            if ready.get(3) == Some(&true) {
+                return Ok(Over::Alone);
             }
             if self.is_ending.load(Ordering::Acquire) {
-                return Ok(Some(Over::Asked));
+                return Ok(Over::Asked);
             }
-            if ready[0] {
-                return Ok(None);
-            }
-            if ready[2] {
+            if ready[1] {
                 // Woken because a command ended, perhaps the last.
                 rustix::io::read(&self.woken, &mut [0; 64]).ok();
-                return Ok(None);
             }
         }
     }
@@ -232,7 +265,10 @@ impl<'a> Hall<'a> {
         end: (Outcome, Option<Usage>, Output),
     ) -> Option<Job> {
         let job = self.roster().end(exec, leader, end);
-        self.wake_up();
+        // Only who counts the time without commands has to know.
+        if self.idle_stop.is_some() {
+            self.wake_up();
+        }
         job
     }
 

@@ -107,10 +107,10 @@ impl Holder<'_> {
         let receipt = serde_json::to_vec_pretty(&room.receipt)?;
         write_atomically(&stage.dir.join(RECEIPT), &receipt).map_err(io::Error::other)?;
         let listener = door::open(stage.dir)?;
-        let hall = Hall::new(room, plan, stage.run, stage.dir, scribe)?;
-        (self.ready)(run);
         let Terms { tether, idle_stop } = self.terms;
-        let over = hall.keep(&listener, stage.signals, tether, idle_stop);
+        let hall = Hall::new(room, plan, stage.run, stage.dir, scribe)?.ending_after(idle_stop);
+        (self.ready)(run);
+        let over = hall.keep(&listener, stage.signals, tether);
         self.next.set(hall.next());
         fs::remove_file(stage.dir.join(SOCKET))?;
         over

@@ -16,7 +16,7 @@ use cofferdam_sandbox::backend::Streams;
 use cofferdam_sandbox::session::run_attached;
 use serde_json::json as object;
 
-use super::{Found, failure, find};
+use super::{failure, reach};
 use crate::asking::say;
 use crate::commands::run::outcome_word;
 use crate::context::Context;
@@ -75,7 +75,7 @@ pub(crate) fn run(
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
-    let Found { client, .. } = find(&args.session, context).map_err(|failure| {
+    let client = reach(&args.session, context).map_err(|failure| {
         // Nothing was run, as with `run`.
         let failure = Failure { exit: Exit::NotRun, ..failure };
         failure.hint("the session comes first, as in `cofferdam session exec last -- make test`")

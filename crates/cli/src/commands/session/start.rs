@@ -12,7 +12,7 @@ use cofferdam_core::quantity::Span;
 use cofferdam_sandbox::changes::carry_checkpoints;
 use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::runs::Store;
-use cofferdam_sandbox::session::{Held, Terms, detach, hold as hold_session, let_go};
+use cofferdam_sandbox::session::{Held, Terms, detach, hold as hold_session, let_go, succeed};
 use serde_json::json as object;
 
 use crate::asking::{Wanted, not_run, open_state};
@@ -134,6 +134,8 @@ fn hold_one(
         if let Some(before) = before {
             // Without them it only knows its own checkpoints.
             carry_checkpoints(&store.dir(before), &store.dir(run)).ok();
+            // Without it, its id means the one that has ended.
+            succeed(&store.dir(before), run).ok();
         }
         ready(run);
     };
