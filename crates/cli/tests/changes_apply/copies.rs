@@ -12,11 +12,11 @@ use super::round_trip::{CHANGE, OLD, Random, expected, furnish};
 use super::*;
 
 /// An overlay over a directory of the test.
-struct OnOverlay(PathBuf);
+pub(crate) struct OnOverlay(PathBuf);
 
 impl OnOverlay {
     /// At the place of the state directory.
-    fn at(env: &TestEnv) -> Self {
+    pub(crate) fn at(env: &TestEnv) -> Self {
         Self::over(env, env.state_dir().parent().unwrap())
     }
 

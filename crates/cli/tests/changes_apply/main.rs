@@ -17,6 +17,7 @@ mod races;
 mod recording;
 mod rights;
 mod round_trip;
+mod sessions;
 mod tampering;
 
 use std::fs;

@@ -16,7 +16,7 @@ use cofferdam_core::id::RunId;
 use cofferdam_core::mount::HostPath;
 use cofferdam_core::record::Glimpse;
 use cofferdam_core::spec::Origin;
-use cofferdam_native::{COPY, PLACEHOLDERS, UPPER, WORK};
+use cofferdam_native::{COPY, GIT_COPY, GIT_UPPER, PLACEHOLDERS, UPPER, WORK};
 
 use super::bases::{BASES, Saved};
 use super::capture::{
@@ -138,7 +138,7 @@ fn set(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     match File::open(&path) {
         Ok(file) => what_was_sealed(&file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            capture(request, dir, Deposit::of(dir)).inspect_err(|_| {
+            capture(request, &Layers::of(dir), dir, Deposit::of(dir)).inspect_err(|_| {
                 // On a full disk, what is half written takes the room of what says so.
                 fs::remove_file(dir.join(UNFINISHED)).ok();
             })
@@ -149,8 +149,12 @@ fn set(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
 
 /// Seals what the run in `dir` has changed so far, as a set in another directory. Everything that the program may
 /// still change is copied. The run goes on, so that the set is what was read while somebody may have been writing.
-pub(crate) fn snapshot(request: &SealRequest<'_>, into: &Path) -> Result<Sealed, SealError> {
-    let sealed = capture(request, into, Deposit::copying(into))?;
+pub(crate) fn snapshot(
+    request: &SealRequest<'_>,
+    layers: &Layers,
+    into: &Path,
+) -> Result<Sealed, SealError> {
+    let sealed = capture(request, layers, into, Deposit::copying(into))?;
     bring_bases(request.dir, into)?;
     Deposit::of(into).close(request.halt).map_err(SealError::io("close", into))?;
     Ok(sealed)
@@ -196,8 +200,41 @@ pub(crate) fn is_sealed(dir: &Path) -> bool {
     dir.join(MANIFEST).exists()
 }
 
+/// Where a program's work lies: in one of these.
+#[derive(Debug)]
+pub(crate) struct Layers {
+    upper: PathBuf,
+    copy: PathBuf,
+}
+
+impl Layers {
+    /// Of a tree whose set is made in `dir`.
+    fn of(dir: &Path) -> Self {
+        Self { upper: dir.join(UPPER), copy: dir.join(COPY) }
+    }
+
+    /// Of the workspace of a run that goes on.
+    pub(crate) fn of_workspace(run_dir: &Path) -> Self {
+        Self::of(run_dir)
+    }
+
+    /// Of a repository outside the workspace, while the run goes on.
+    pub(crate) fn of_repository(run_dir: &Path) -> Self {
+        Self { upper: run_dir.join(GIT_UPPER), copy: run_dir.join(GIT_COPY) }
+    }
+
+    pub(crate) fn are_there(&self) -> bool {
+        self.upper.exists() || self.copy.exists()
+    }
+}
+
 /// Captures the changes of the run and puts the set that they make into a directory.
-fn capture(request: &SealRequest<'_>, into: &Path, deposit: Deposit) -> Result<Sealed, SealError> {
+fn capture(
+    request: &SealRequest<'_>,
+    layers: &Layers,
+    into: &Path,
+    deposit: Deposit,
+) -> Result<Sealed, SealError> {
     let dir = request.dir;
     let (path, temporary) = (into.join(MANIFEST), into.join(UNFINISHED));
     let mut from = request.from.map(|_| resume::inherited(dir)).transpose()?;
@@ -226,15 +263,15 @@ fn capture(request: &SealRequest<'_>, into: &Path, deposit: Deposit) -> Result<S
     let befores = Befores::new(request.base, Saved::of(dir), inherited, request.halt);
     let placeholders =
         Placeholders::of(dir).map_err(SealError::io("read", &dir.join(PLACEHOLDERS)))?;
-    let whole = copied(dir, request.halt)?;
+    let whole = copied(dir, &layers.copy, request.halt)?;
     let (layer, reading) = match &whole {
-        Some(whole) => (dir.join(COPY), Reading::Whole(whole)),
+        Some(whole) => (&layers.copy, Reading::Whole(whole)),
         None => {
             let marks = Marks::ours().map_err(SealError::io("read", Path::new("/proc/self")))?;
-            (dir.join(UPPER), Reading::Upper(marks))
+            (&layers.upper, Reading::Upper(marks))
         }
     };
-    let after = Dir::open(&layer, Side::Ours).map_err(SealError::io("open", &layer))?;
+    let after = Dir::open(layer, Side::Ours).map_err(SealError::io("open", layer))?;
     let before = workspace(request.workspace)?;
     Walk::new(reading, befores, placeholders, &mut out).run(after, before)?;
 
@@ -251,10 +288,10 @@ fn capture(request: &SealRequest<'_>, into: &Path, deposit: Deposit) -> Result<S
 }
 
 /// The copy that the program worked in, if it did in one.
-fn copied(dir: &Path, halt: &Halt<'_>) -> Result<Option<Whole>, SealError> {
+fn copied(dir: &Path, copy: &Path, halt: &Halt<'_>) -> Result<Option<Whole>, SealError> {
     match Index::read(dir).map_err(SealError::io("read", &dir.join(COPIED)))? {
         None => Ok(None),
-        Some(index) => Ok(Some(Whole::look_through(&dir.join(COPY), index, halt)?)),
+        Some(index) => Ok(Some(Whole::look_through(copy, index, halt)?)),
     }
 }
 

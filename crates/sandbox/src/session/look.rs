@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 use cofferdam_core::changes::manifest::{Summary, Tree};
 use cofferdam_core::event::EventKind;
@@ -15,12 +16,14 @@ use cofferdam_core::spec::Purpose;
 
 use super::live::is_session;
 use crate::changes::halt::Halt;
+use crate::changes::resume::goes_on;
+use crate::changes::seal::Layers;
 use crate::changes::settled::{Look, note};
-use crate::changes::{SealError, SealRequest, Sealed, seal};
+use crate::changes::{REPOSITORY, SealError, SealRequest, Sealed, seal};
 use crate::clock;
 use crate::run::sealing::base;
 use crate::runs::{Scribe, Store};
-use crate::state::{StateDir, StateError};
+use crate::state::{StateDir, StateError, make_private_dir};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LookError {
@@ -66,8 +69,11 @@ pub fn look(
         from: plan.from.as_ref(),
         halt: &Halt::never(),
     };
-    let sealed = match seal::snapshot(&request, &into) {
-        Ok(sealed) => sealed,
+    let layers = Layers::of_workspace(&from);
+    let both = seal::snapshot(&request, &layers, &into)
+        .and_then(|sealed| Ok((sealed, repository(&request, plan, (&from, &into))?)));
+    let (sealed, repository) = match both {
+        Ok(both) => both,
         Err(error) => {
             // There is nothing to tell of it; what cannot be removed now is removed by the next clean-up.
             store.discard(run).ok();
@@ -77,11 +83,38 @@ pub fn look(
     let record =
         Record::begun(run, Vec::new(), workspace, actor.to_owned(), mark.owner, started_at);
     let manifest = sealed.hash.to_string();
-    let record = close(&mut scribe, record, plan, session, sealed)?;
+    let record = close(&mut scribe, record, plan, session, (sealed, repository))?;
     let look = Look { run, manifest, name: name.map(str::to_owned) };
     note(&from, &look).map_err(|source| LookError::Note { source })?;
     store.retire(run)?;
     Ok(record)
+}
+
+/// The same for a repository that lies outside the workspace, as a set of its own; its hash.
+fn repository(
+    request: &SealRequest<'_>,
+    plan: &Plan,
+    (from, into): (&Path, &Path),
+) -> Result<Option<String>, SealError> {
+    let layers = Layers::of_repository(from);
+    let Some(repository) = plan.repository.as_ref().filter(|_| layers.are_there()) else {
+        return Ok(None);
+    };
+    let (git, into) = (from.join(REPOSITORY), into.join(REPOSITORY));
+    make_private_dir(&into).map_err(|error| SealError::Io {
+        action: "create",
+        path: into.clone(),
+        source: io::Error::other(error),
+    })?;
+    let request = SealRequest {
+        dir: &git,
+        workspace: &repository.source,
+        tree: Tree::GitCommon,
+        from: request.from.filter(|_| goes_on(&git)),
+        ..*request
+    };
+    let sealed = seal::snapshot(&request, &layers, &into)?;
+    Ok(Some(sealed.hash.to_string()))
 }
 
 fn close(
@@ -89,7 +122,7 @@ fn close(
     mut record: Record,
     plan: &Plan,
     session: &Record,
-    sealed: Sealed,
+    (sealed, repository): (Sealed, Option<String>),
 ) -> Result<Record, StateError> {
     let Sealed { hash, summary, left_out, first } = sealed;
     let Summary { created, modified, deleted, retyped } = summary;
@@ -105,7 +138,7 @@ fn close(
         deleted,
         retyped,
         manifest: hash.to_string(),
-        repository: None,
+        repository,
         left_out,
         first,
     };
