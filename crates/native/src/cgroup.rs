@@ -120,6 +120,23 @@ impl OomCount {
     }
 }
 
+/// The same count, open: for who asks again and again.
+#[derive(Debug)]
+pub(crate) struct OomTally {
+    file: File,
+}
+
+impl OomTally {
+    /// `None` where it cannot be read: then none is counted.
+    pub(crate) fn open(count: &OomCount) -> Option<Self> {
+        File::open(&count.file).ok().map(|file| Self { file })
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        oom_kills(&kernel_text::again(&self.file).unwrap_or_default())
+    }
+}
+
 fn oom_kills(text: &str) -> u64 {
     text.lines()
         .filter_map(|line| line.strip_prefix("oom_kill "))

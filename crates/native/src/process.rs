@@ -6,11 +6,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use rustix::fs::{FileType, Stat, major, minor};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, set_child_subreaper};
 
-use crate::cgroup::OomCount;
+use crate::cgroup::{OomCount, OomTally};
 use crate::channel::Channel;
 use crate::confined::ConfineError;
 use crate::descendants::Bystanders;
@@ -66,17 +67,17 @@ pub(crate) enum Reach {
 /// Whether memory ran out in a sandbox since a command began. Whose fault it was is not known.
 #[derive(Debug)]
 pub(crate) struct OomSince {
-    count: OomCount,
+    tally: Arc<OomTally>,
     before: u64,
 }
 
 impl OomSince {
-    pub(crate) fn now(count: OomCount) -> Self {
-        Self { before: count.count(), count }
+    pub(crate) fn now(tally: Arc<OomTally>) -> Self {
+        Self { before: tally.count(), tally }
     }
 
     pub(crate) fn any(&self) -> bool {
-        self.count.count() > self.before
+        self.tally.count() > self.before
     }
 }
 

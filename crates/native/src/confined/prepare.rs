@@ -264,7 +264,7 @@ impl Begun {
     pub fn settle(self, plan: &Plan) -> Result<(Room, Handed), StartError> {
         check_supported(plan)?;
         let (waiting, handed) = self.finish()?.hand_over()?;
-        Ok((Room::new(waiting, plan), handed))
+        Ok((Room::new(waiting, plan)?, handed))
     }
 }
 

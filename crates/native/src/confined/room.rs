@@ -3,18 +3,19 @@
 //! Each command has streams and a channel of its own; what one leaves running lives on in the sandbox. All of
 //! them share its limits, its workspace and its processes: they are not walled off from one another.
 
+use std::fs::File;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cofferdam_core::plan::Plan;
 use cofferdam_core::receipt::Holding;
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
-use super::streams::Streams;
+use super::streams::{NULL, Streams};
 use super::waiting::{Notes, Waiting, await_started, is_gone};
 use super::{ConfineError, holdings};
-use crate::cgroup::OomCount;
+use crate::cgroup::{OomCount, OomTally};
 use crate::channel::Channel;
 use crate::line::Caller;
 use crate::order::{Family, Order};
@@ -27,7 +28,9 @@ pub struct Room {
     control: Mutex<Channel>,
     pidfd: OwnedFd,
     pid: i32,
-    oom: Option<OomCount>,
+    oom: Option<Arc<OomTally>>,
+    /// What a command reads that nobody gives anything.
+    null: File,
     /// What an image has for every command; none where there is no image.
     image_env: Vec<(String, String)>,
     /// What is in force, as read back.
@@ -45,12 +48,13 @@ pub struct Guest {
 }
 
 impl Room {
-    pub(super) fn new(waiting: Waiting, plan: &Plan) -> Self {
+    pub(super) fn new(waiting: Waiting, plan: &Plan) -> Result<Self, SysError> {
         let Waiting { pidfd, control, notes, parent: _ } = waiting;
         let Notes { pid, facts, in_force, oom } = notes;
         let (receipt, effective) = holdings::of(plan, &facts, &in_force);
         let (control, image_env) = (Mutex::new(control), Vec::new());
-        Self { control, pidfd, pid, oom, image_env, receipt, effective }
+        let (oom, null) = (tally(oom.as_ref()), null()?);
+        Ok(Self { control, pidfd, pid, oom, null, image_env, receipt, effective })
     }
 
     /// A container that an engine made, whose first process is this program's. `kills` is the file in which the kernel
@@ -62,8 +66,9 @@ impl Room {
         receipt: Vec<Holding>,
     ) -> Result<Self, SysError> {
         let (control, pidfd, pid) = caller.into_parts()?;
-        let (control, oom) = (Mutex::new(control), kills.map(OomCount::in_file));
-        Ok(Self { control, pidfd, pid, oom, image_env, receipt, effective: Vec::new() })
+        let (control, oom) = (Mutex::new(control), tally(kills.map(OomCount::in_file).as_ref()));
+        let (null, effective) = (null()?, Vec::new());
+        Ok(Self { control, pidfd, pid, oom, null, image_env, receipt, effective })
     }
 
     /// Starts the command of `plan`, whose profile must be that of the sandbox, under this number.
@@ -77,9 +82,14 @@ impl Room {
     ) -> Result<Guest, StartError> {
         let order =
             Order::of(plan, run_id, Some(exec))?.with_image_env(&self.image_env).encode()?;
+        let duplicate = |e| SysError::new("dup", e);
+        let stdin = match stdin {
+            Some(stdin) => stdin,
+            None => self.null.try_clone().map_err(duplicate)?.into(),
+        };
         let (ours, theirs) = Streams::given(stdin).map_err(ConfineError::Sys)?;
         let (channel, end) = Channel::pair().map_err(ConfineError::Sys)?;
-        let pidfd = self.pidfd.try_clone().map_err(|e| SysError::new("dup", e))?;
+        let pidfd = self.pidfd.try_clone().map_err(duplicate)?;
         let oom = self.oom.clone().map(OomSince::now);
         let [stdin, stdout, stderr] = theirs.descriptors();
         let sent = self.lock().send(&order, &[stdin, stdout, stderr, end.as_fd()]);
@@ -120,4 +130,12 @@ impl Room {
     fn lock(&self) -> MutexGuard<'_, Channel> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn null() -> Result<File, SysError> {
+    File::open(NULL).map_err(|e| SysError::on("open", NULL, e))
+}
+
+fn tally(count: Option<&OomCount>) -> Option<Arc<OomTally>> {
+    OomTally::open(count?).map(Arc::new)
 }

@@ -8,6 +8,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::process::StdinKind;
 use crate::sys::SysError;
 
+/// Where there is nothing to read.
+pub(super) const NULL: &str = "/dev/null";
+
 /// Our ends.
 pub(super) struct Streams {
     /// Where the command reads from a pipe.
@@ -37,23 +40,22 @@ impl Streams {
                 (Some(ours), Input::Made(theirs))
             }
             StdinKind::Empty | StdinKind::Terminal(_) => {
-                let null =
-                    File::open("/dev/null").map_err(|e| SysError::on("open", "/dev/null", e))?;
+                let null = File::open(NULL).map_err(|e| SysError::on("open", NULL, e))?;
                 (None, Input::Made(null.into()))
             }
         };
+        Self::around(ours_in, stdin)
+    }
+
+    /// With a standard input that somebody else made.
+    pub(super) fn given(stdin: OwnedFd) -> Result<(Self, Theirs), SysError> {
+        Self::around(None, Input::Made(stdin))
+    }
+
+    fn around(ours_in: Option<OwnedFd>, stdin: Input) -> Result<(Self, Theirs), SysError> {
         let ((ours_out, stdout), (ours_err, stderr)) = (pipe()?, pipe()?);
         let ours = Self { stdin: ours_in, stdout: ours_out, stderr: ours_err };
         Ok((ours, Theirs { stdin, stdout, stderr }))
-    }
-}
-
-impl Streams {
-    /// With a standard input that somebody else made; without one, there is nothing to read.
-    pub(super) fn given(stdin: Option<OwnedFd>) -> Result<(Self, Theirs), SysError> {
-        let (ours, theirs) = Self::new(StdinKind::Empty)?;
-        let Theirs { stdin: empty, stdout, stderr } = theirs;
-        Ok((ours, Theirs { stdin: stdin.map_or(empty, Input::Made), stdout, stderr }))
     }
 }
 
