@@ -25,15 +25,14 @@ fn place() -> TestEnv {
     env
 }
 
-const NATIVE: [&str; 5] = ["--sandbox", "native", "--relax", "limits", "-q"];
-
 /// What it prints, where it ends so.
 fn out(env: &TestEnv, words: &[&str], exit: i32) -> String {
-    env.run(step(words)).assert_exit(exit).stdout_text().into_owned()
+    env.run(step(env, words)).assert_exit(exit).stdout_text().into_owned()
 }
 
-fn step(words: &[&str]) -> Vec<String> {
-    ["step"].iter().chain(&NATIVE).chain(words).map(ToString::to_string).collect()
+fn step(env: &TestEnv, words: &[&str]) -> Vec<String> {
+    let sandbox = claim::sandbox(env);
+    ["step", "-q"].iter().chain(&sandbox).chain(words).map(ToString::to_string).collect()
 }
 
 #[test]
@@ -45,7 +44,7 @@ fn a_step_runs_as_a_command_does_and_has_its_exit_code() {
         assert_eq!(out(env, &["pwd"], 0), "/workspace/below\n");
         assert_eq!(out(env, &["fail"], 1), "", "a shell stops at the line that fails");
         assert_eq!(out(env, &["say", "--", "a b", "$HOME"], 0), "a b|$HOME|");
-        env.run(step(&["slow"])).assert_exit(124);
+        env.run(step(env, &["slow"])).assert_exit(124);
         assert_eq!(env.tree_hash(""), before);
     });
 }
@@ -73,12 +72,12 @@ fn of_several_each_begins_with_what_the_one_before_changed() {
 #[test]
 fn what_a_step_asks_for_needs_the_trust_that_its_file_needs() {
     let env = place();
-    env.run(step(&["greedy"])).assert_exit(0).assert_stderr_has("2h is looser than 10m");
+    env.run(step(&env, &["greedy"])).assert_exit(0).assert_stderr_has("2h is looser than 10m");
     assert_eq!(out(&env, &["word"], 0), "unset\n");
     let shown = env.run(["trust"]).assert_exit(0).stdout_text().into_owned();
     assert!(shown.contains("loosens sandbox.timeout: 10m -> 2h"), "{shown}");
     assert!(shown.contains("for step greedy"), "{shown}");
-    let trusted = env.run(step(&["greedy"]));
+    let trusted = env.run(step(&env, &["greedy"]));
     trusted.assert_exit(0);
     assert!(!trusted.stderr_text().contains("looser"), "{}", trusted.stderr_text());
     assert_eq!(out(&env, &["word"], 0), "there\n");
@@ -94,10 +93,10 @@ fn what_is_not_clear_runs_nothing() {
         (&["make", "show", "--", "x"], "arguments can be added to one step only"),
         (&["--keep-going"], "NAME"),
     ] {
-        env.run(step(words)).assert_exit(125).assert_stderr_has(said);
+        env.run(step(&env, words)).assert_exit(125).assert_stderr_has(said);
     }
     assert_eq!(env.run(["runs", "--json"]).json().as_array().unwrap().len(), 0);
-    let dry = env.run(step(&["pwd", "--dry-run"])).assert_exit(0).json();
+    let dry = env.run(step(&env, &["pwd", "--dry-run"])).assert_exit(0).json();
     assert_eq!(dry["workdir"], "/workspace/below", "{dry}");
 }
 
