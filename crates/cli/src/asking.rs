@@ -5,13 +5,14 @@
 use std::io::{self, Write as _};
 
 use cofferdam_core::command::Approval;
-use cofferdam_core::config::{Key, Resolved};
+use cofferdam_core::config::{Entries, Key, Resolved};
 use cofferdam_core::inert::Inert;
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::record::Record;
 use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_core::result::ResultRule;
+use cofferdam_core::search::Setting;
 use cofferdam_core::spec::{Origin, Purpose, SandboxSpec, Terminal};
 use cofferdam_sandbox::changes::resume::origin;
 use cofferdam_sandbox::request::{Ask, Request, assemble};
@@ -37,6 +38,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) workspace: ExactPath,
     /// What the files say, where they were read already.
     pub(crate) files: Option<Files>,
+    /// What a file that was named beside the flags says. Flags come after it.
+    pub(crate) settings: Vec<Setting>,
     pub(crate) image: OwnImage,
 }
 
@@ -54,8 +57,8 @@ impl<'a> Wanted<'a> {
         let workspace = args.workspace.as_ref().map(|dir| context.resolve(dir));
         let workspace = workspace.unwrap_or_else(|| context.cwd.clone()).into();
         let (purpose, terminal) = (Purpose::Command, Terminal::Streams);
-        let image = OwnImage::Built;
-        Self { args, purpose, command, terminal, result: None, workspace, files: None, image }
+        let (result, files, settings, image) = (None, None, Vec::new(), OwnImage::Built);
+        Self { args, purpose, command, terminal, result, workspace, files, settings, image }
     }
 
     pub(crate) fn session(args: &'a SandboxArgs, context: &Context) -> Self {
@@ -73,13 +76,18 @@ impl<'a> Wanted<'a> {
         context: &Context,
         further: impl FnOnce(&Prepared) -> Result<(), Refusal>,
     ) -> Result<Prepared, Box<Turned>> {
-        let request = request(self, context)?;
+        let request = self.request(context)?;
         let prepared = prepare(&request, &context.state_dir, &context.engines());
         let prepared = prepared.and_then(|prepared| further(&prepared).map(|()| prepared));
         prepared.map_err(|refusal| {
             let spec = Some(Box::new(request.spec));
             Box::new(Turned { spec, ..Turned::new(refusal) })
         })
+    }
+
+    /// What is asked for, looked up; nothing is planned yet.
+    pub(crate) fn request(&self, context: &Context) -> Result<Request, Box<Turned>> {
+        request(self, context)
     }
 
     /// Writes down that it was turned down.
@@ -131,11 +139,17 @@ impl From<LoadError> for Box<Turned> {
 }
 
 fn request(wanted: &Wanted<'_>, context: &Context) -> Result<Request, Box<Turned>> {
+    let mut entries = Entries::default();
+    for setting in &wanted.settings {
+        let set = setting.set(&mut entries, "the loop's file");
+        set.map_err(|error| LoadError::Config(vec![error]))?;
+    }
+    flags(wanted.args, &mut entries)?;
     let files = match &wanted.files {
         Some(files) => files.clone(),
         None => Files::read(context, &wanted.workspace)?,
     };
-    let resolved = files.resolve(context, flags(wanted.args)?)?;
+    let resolved = files.resolve(context, entries)?;
     for warning in resolved.warnings() {
         say(&format!("warning: {warning}"));
     }

@@ -22,6 +22,7 @@ pub(crate) mod policy;
 pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod shell;
 pub(crate) mod show;

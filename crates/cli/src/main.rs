@@ -25,8 +25,8 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use commands::{
     apply, audit, check, completions, config, diff, discard, doctor, drive, events, first, gate,
-    gc, image, init, launcher, logs, mcp, policy, review, run as run_command, runs, session, shell,
-    show, step, trust, undo,
+    gc, image, init, launcher, logs, mcp, policy, review, run as run_command, runs, search,
+    session, shell, show, step, trust, undo,
 };
 use context::Context;
 use exit::Exit;
@@ -47,6 +47,7 @@ enum Command {
     Shell(Box<shell::ShellArgs>),
     Session(session::SessionArgs),
     Mcp(Box<mcp::McpArgs>),
+    Loop(Box<search::LoopArgs>),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
@@ -137,6 +138,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Shell(args) => shell::run(args, &context),
         Command::Session(args) => session::run(args, &context, out),
         Command::Mcp(args) => mcp::run(args, &context),
+        Command::Loop(args) => search::run(args, &context, out),
         Command::Runs(args) => runs::run(args, &context, out),
         Command::Show(args) => show::run(args, &context, out),
         Command::Logs(args) => logs::run(args, &context, out),

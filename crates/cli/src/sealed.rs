@@ -8,6 +8,7 @@ use std::path::Path;
 
 use clap::Args;
 use cofferdam_core::changes::ChangePath;
+use cofferdam_core::id::RunId;
 use cofferdam_core::inert::Inert;
 use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::paths::clean_absolute;
@@ -37,6 +38,11 @@ pub(crate) struct Words {
 }
 
 impl Words {
+    /// All of one run.
+    pub(crate) fn of_run(run: RunId) -> Self {
+        Self { run: Some(run.to_string().into()), paths: Vec::new(), session: None }
+    }
+
     /// The same paths of the run that was found: a look at a session is taken once.
     pub(crate) fn about(&self, record: &Record) -> Self {
         let (run, paths) = match &self.session {

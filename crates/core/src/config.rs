@@ -12,7 +12,7 @@
 
 mod anchor;
 mod entries;
-mod error;
+pub(crate) mod error;
 mod file;
 mod form;
 mod key;
@@ -26,7 +26,7 @@ mod structured;
 mod suggest;
 mod text;
 mod value;
-mod yaml;
+pub(crate) mod yaml;
 
 pub use anchor::Anchor;
 pub use entries::{Entries, FileLayer, Layer, Origin};

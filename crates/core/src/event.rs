@@ -9,6 +9,8 @@ use crate::paths::ExactPath;
 use crate::receipt::CleanupReceipt;
 use crate::record::ChangeSummary;
 use crate::refusal::Rule;
+use crate::result::Metrics;
+use crate::search::Reason;
 use crate::stamp::Stamp;
 
 /// An event before it has a place in the chain.
@@ -69,6 +71,15 @@ pub struct Done {
     /// Where they are few.
     #[serde(default)]
     pub paths: Vec<String>,
+}
+
+/// An iteration of a loop, and the runs it took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopStep {
+    pub id: RunId,
+    pub iteration: u64,
+    /// In their order: generator, run, scorer.
+    pub runs: Vec<RunId>,
 }
 
 /// State of a sandbox as its start, failure and stop report it.
@@ -194,6 +205,57 @@ pub enum EventKind {
     /// An apply or undo failed or died on the way, and the workspace was made what it was.
     #[serde(rename = "changes.taken_back")]
     TakenBack { manifest: String, operation: u64, reason: String, left: Vec<String> },
+    /// A loop begins: what is to be tried, by the hash of its file.
+    #[serde(rename = "loop.started")]
+    LoopStarted { id: RunId, file: String, hash: String, iterations: u64, backend: Backend },
+    /// A loop that was cut short goes on, with that iteration.
+    #[serde(rename = "loop.resumed")]
+    LoopResumed { id: RunId, iteration: u64 },
+    /// A candidate was written, and may be run.
+    #[serde(rename = "loop.candidate")]
+    LoopCandidate {
+        #[serde(flatten)]
+        of: LoopStep,
+        candidate: Option<String>,
+        files: u64,
+        bytes: u64,
+    },
+    /// A candidate does not count.
+    #[serde(rename = "loop.rejected")]
+    LoopRejected {
+        #[serde(flatten)]
+        of: LoopStep,
+        reason: Reason,
+        detail: String,
+        metrics: Metrics,
+    },
+    /// A candidate came to its end, with these numbers.
+    #[serde(rename = "loop.scored")]
+    LoopScored {
+        #[serde(flatten)]
+        of: LoopStep,
+        metrics: Metrics,
+        value: Option<f64>,
+        /// The iteration of the best so far, this one included.
+        champion: Option<u64>,
+    },
+    /// A candidate is the best so far.
+    #[serde(rename = "loop.champion")]
+    LoopChampion {
+        #[serde(flatten)]
+        of: LoopStep,
+        value: f64,
+        before: Option<f64>,
+    },
+    /// A loop ended, or was told to; in the latter case it can go on.
+    #[serde(rename = "loop.stopped")]
+    LoopStopped {
+        id: RunId,
+        reason: String,
+        iterations: u64,
+        champion: Option<u64>,
+        value: Option<f64>,
+    },
     /// A finished run was removed from disk on purpose.
     #[serde(rename = "run.removed")]
     RunRemoved { finished_at: Option<Stamp> },

@@ -12,6 +12,7 @@
 //! - [`project`]: what a project is, and the image to develop it in.
 //! - [`command`]: command lines as values, and what policy says of them.
 //! - [`check`]: what a look at source code found.
+//! - [`search`]: a loop that tries candidates and keeps the best, as values and decisions.
 //! - [`event`], [`chain`]: the tamper-evident story of it.
 //! - [`inert`], [`redact`]: untrusted bytes made harmless, secrets made invisible.
 //!
@@ -44,6 +45,7 @@ pub mod redact;
 pub mod refusal;
 pub mod repository;
 pub mod result;
+pub mod search;
 pub mod spec;
 pub mod stamp;
 

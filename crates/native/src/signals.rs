@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::pipe::{PipeFlags, pipe_with};
 
 pub use crate::sys::stop_self;
 use crate::sys::{self, SignalMask, SysError};
@@ -14,7 +15,24 @@ use crate::sys::{self, SignalMask, SysError};
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
-    before: SignalMask,
+    /// What to put back; nothing where they come from a [`Relay`].
+    before: Option<SignalMask>,
+}
+
+/// Hands signals that one thread took for the whole process on to another's [`Signals`].
+#[derive(Debug)]
+pub struct Relay {
+    to: OwnedFd,
+}
+
+impl Relay {
+    /// Hands one on. One who has ended is not missed.
+    pub fn send(&self, signal: i32) {
+        let mut words = [0u8; sys::SIGNAL_RECORD];
+        words[..4].copy_from_slice(&signal.to_ne_bytes());
+        // The far end is gone, or has more signals to read than anybody sends.
+        rustix::io::write(&self.to, &words).ok();
+    }
 }
 
 const PASSED_ON: [i32; 8] = [
@@ -48,7 +66,16 @@ impl Signals {
             }
         }
         let before = sys::block_signals(&wanted)?;
-        Ok(Self { fd: sys::signalfd(&wanted)?, before })
+        Ok(Self { fd: sys::signalfd(&wanted)?, before: Some(before) })
+    }
+
+    /// Signals for one of many threads: what the relay sends, and nothing of the process's own. The thread
+    /// that took those sees to it that they are passed on.
+    pub fn relayed() -> Result<(Self, Relay), SysError> {
+        let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+        let (fd, to) = pipe_with(flags)
+            .map_err(|errno| SysError::new("pipe2", std::io::Error::from(errno)))?;
+        Ok((Self { fd, before: None }, Relay { to }))
     }
 
     /// A signal that came meanwhile and asks us to end. Others that came are gone.
@@ -113,6 +140,27 @@ impl AsFd for Signals {
 impl Drop for Signals {
     fn drop(&mut self) {
         // A mask that cannot be put back leaves signals blocked for the short rest of the process.
-        sys::restore_signals(&self.before).ok();
+        if let Some(before) = &self.before {
+            sys::restore_signals(before).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_relayed_is_read_once_and_in_order() {
+        let (signals, relay) = Signals::relayed().unwrap();
+        assert_eq!(signals.next().unwrap(), None);
+        relay.send(libc::SIGUSR1);
+        relay.send(libc::SIGTERM);
+        assert_eq!(signals.next().unwrap(), Some(libc::SIGUSR1));
+        assert_eq!(signals.to_end(), Some(libc::SIGTERM));
+        assert_eq!(signals.to_end(), None);
+        drop(signals);
+        // Nobody is there any more, and that is no matter.
+        relay.send(libc::SIGTERM);
     }
 }

@@ -113,6 +113,9 @@ pub(crate) fn peer(socket: BorrowedFd<'_>) -> Result<(i32, u32), SysError> {
 }
 
 /// The next pending signal, if there is one.
+/// Bytes of what [`read_signal`] reads.
+pub(crate) const SIGNAL_RECORD: usize = std::mem::size_of::<libc::signalfd_siginfo>();
+
 pub(crate) fn read_signal(fd: BorrowedFd<'_>) -> Result<Option<i32>, SysError> {
     // SAFETY: signalfd_siginfo is plain data of exactly the size that is asked for.
     unsafe {

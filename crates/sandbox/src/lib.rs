@@ -9,6 +9,7 @@
 //! - [`launcher`]: makes native sandboxes for processes that have threads, and keeps some ready.
 //! - [`changes`]: what runs changed.
 //! - [`session`]: a sandbox that takes many commands, and how it is reached.
+//! - [`search`]: a loop that has candidates written, tries each in a sandbox and keeps the best.
 //! - [`runs`]: the run store, one directory a run.
 //! - [`events`]: the audit log, a hash chain shared by all processes.
 //! - [`reconcile`]: cleans up after owners that died.
@@ -36,6 +37,7 @@ pub mod request;
 pub mod result;
 pub mod run;
 pub mod runs;
+pub mod search;
 pub mod session;
 pub mod shell;
 pub mod state;

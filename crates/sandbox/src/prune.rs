@@ -4,6 +4,7 @@
 use cofferdam_core::event::EventKind;
 use cofferdam_core::id::RunId;
 use cofferdam_core::quantity::Span;
+use cofferdam_core::record::Record;
 use cofferdam_core::redact::Redactor;
 
 use crate::changes::{Turn, TurnError};
@@ -25,23 +26,30 @@ pub fn prune(state: &StateDir, actor: &str, age: Span) -> Result<Vec<RunId>, Sta
         if record.finished_at.is_none_or(|at| at.unix_millis() >= before) {
             continue;
         }
-        // What is being applied or undone is needed; the next time will do.
-        let mut turn = match Turn::take(state, &record.workspace) {
-            Ok(turn) => turn,
-            Err(TurnError::Taken { .. }) => continue,
-            Err(TurnError::State(error)) => return Err(error),
-        };
-        // Somebody died at it: that is for the clean-up, which comes first.
-        if turn.begun()?.is_some() {
-            continue;
+        if remove(state, actor, record)? {
+            removed.push(run);
         }
-        let mut scribe =
-            Scribe::new(state, run, record.workspace, actor.to_owned(), Redactor::default());
-        scribe.event(EventKind::RunRemoved { finished_at: record.finished_at })?;
-        let dir = store.dir(run);
-        remove_tree(&dir).map_err(StateError::io("remove", &dir))?;
-        turn.end()?;
-        removed.push(run);
     }
     Ok(removed)
+}
+
+/// Removes one finished run. `false` where it is still needed.
+pub(crate) fn remove(state: &StateDir, actor: &str, record: Record) -> Result<bool, StateError> {
+    // What is being applied or undone is needed; the next time will do.
+    let mut turn = match Turn::take(state, &record.workspace) {
+        Ok(turn) => turn,
+        Err(TurnError::Taken { .. }) => return Ok(false),
+        Err(TurnError::State(error)) => return Err(error),
+    };
+    // Somebody died at it: that is for the clean-up, which comes first.
+    if turn.begun()?.is_some() {
+        return Ok(false);
+    }
+    let Record { run, workspace, finished_at, .. } = record;
+    let mut scribe = Scribe::new(state, run, workspace, actor.to_owned(), Redactor::default());
+    scribe.event(EventKind::RunRemoved { finished_at })?;
+    let dir = Store::new(state).dir(run);
+    remove_tree(&dir).map_err(StateError::io("remove", &dir))?;
+    turn.end()?;
+    Ok(true)
 }

@@ -168,25 +168,39 @@ pub fn perform_by(
     prepared: &Prepared,
     streams: Streams<'_>,
 ) -> Result<Record, RunError> {
-    perform_with(starter, state, actor, prepared, streams, None)
+    perform_with(By { starter, session: None, signals: None }, state, actor, prepared, streams)
 }
 
-/// The same, for a session where there is somebody to hold it.
+/// By what a run is carried out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct By<'a> {
+    pub(crate) starter: Starter<'a>,
+    /// Who holds it, where it is a session.
+    pub(crate) session: Option<&'a dyn Occupant>,
+    /// Where signals come from that another thread has taken. Without, they are taken here.
+    pub(crate) signals: Option<&'a Signals>,
+}
+
+/// The same, by whatever is given.
 pub(crate) fn perform_with(
-    starter: Starter<'_>,
+    by: By<'_>,
     state: &StateDir,
     actor: &str,
     prepared: &Prepared,
     streams: Streams<'_>,
-    session: Option<&dyn Occupant>,
 ) -> Result<Record, RunError> {
+    let By { starter, session, signals } = by;
     let Prepared { selection, plan, engine, program } = prepared;
     // From here on a signal is passed on to the command, not fatal to us.
-    let signals = match plan.terminal {
-        Terminal::Streams => Signals::take(),
-        Terminal::Tty => Signals::take_with_resizes(),
-    }
-    .map_err(|source| RunError::Signals { source })?;
+    let taken = match (signals, plan.terminal) {
+        (Some(_), _) => None,
+        (None, Terminal::Streams) => Some(Signals::take()),
+        (None, Terminal::Tty) => Some(Signals::take_with_resizes()),
+    };
+    let taken = taken.transpose().map_err(|source| RunError::Signals { source })?;
+    let Some(signals) = signals.or(taken.as_ref()) else {
+        unreachable!("they are given or taken");
+    };
     let started_at = clock::now();
     let run = clock::new_run_id(started_at)?;
     let store = Store::new(state);
@@ -204,7 +218,7 @@ pub(crate) fn perform_with(
         engine: engine.as_ref(),
         program,
         streams,
-        signals: &signals,
+        signals,
         starter,
         session,
     };
@@ -219,7 +233,7 @@ pub(crate) fn perform_with(
             return Err(error.into());
         }
     };
-    let begun = match ground::lay(&store, plan, &dir, &signals) {
+    let begun = match ground::lay(&store, plan, &dir, signals) {
         Ok(()) => Ok(under_way.begin(plan, &stage)),
         Err(error) => {
             under_way.give_up();
@@ -233,7 +247,7 @@ pub(crate) fn perform_with(
     let mut record = Record::begun(run, command, at, actor.to_owned(), mark.owner, started_at);
     record.backend = Some(plan.backend);
     record.plan = Some(plan.clone());
-    let (halt, waste) = (Halt::by(&signals), Waste::of(state));
+    let (halt, waste) = (Halt::by(signals), Waste::of(state));
     let mut watcher = Watcher::new(&mut scribe, plan, &dir, base, &mut record, &halt, &waste);
     // Nothing is run that was not written down.
     let finish = match begun {

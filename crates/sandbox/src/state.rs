@@ -116,6 +116,11 @@ impl StateDir {
         self.root.join("images")
     }
 
+    /// One directory for each loop.
+    pub(crate) fn loops(&self) -> PathBuf {
+        self.root.join("loops")
+    }
+
     pub fn audit_log(&self) -> PathBuf {
         self.root.join("audit.jsonl")
     }

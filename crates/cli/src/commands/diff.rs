@@ -161,6 +161,19 @@ pub(crate) fn run(
     Ok(Exit::Fine)
 }
 
+/// What a run changed, for people, without colours.
+pub(crate) fn plain(words: &Words, context: &Context) -> Result<Vec<u8>, Failure> {
+    let mut view = View::new(Sealed::open(words, context)?, None, Moves::Together)?;
+    let style = unified::Style::new(Paint::new(When::Never, context), CONTEXT);
+    let judging = view.judging(context)?;
+    let mut text = Vec::new();
+    view.each(|item, contents| {
+        let judged = judging.look(&item)?;
+        unified::write(&item, &judged, contents, style, &mut text)
+    })?;
+    Ok(text)
+}
+
 fn write_patch(args: &DiffArgs, view: &mut View, out: &mut dyn Write) -> Result<(), Failure> {
     let format = ObjectFormat::of_run(&view.sealed.record);
     let mut patch = patch::Patch::new(args.unified, format);

@@ -42,36 +42,36 @@ const MAX_ERRORS: usize = 100;
 
 /// Collects what is wrong with one file, so that all of it is said at once.
 #[derive(Debug)]
-pub(super) struct Problems {
+pub(crate) struct Problems {
     file: String,
     errors: Vec<ConfigError>,
 }
 
 impl Problems {
-    pub(super) fn of(file: &str) -> Self {
+    pub(crate) fn of(file: &str) -> Self {
         Self { file: file.to_owned(), errors: Vec::new() }
     }
 
-    pub(super) fn general(&mut self, line: Option<usize>, message: impl Into<String>) {
+    pub(crate) fn general(&mut self, line: Option<usize>, message: impl Into<String>) {
         self.push(line, None, message.into(), None);
     }
 
-    pub(super) fn about(&mut self, key: &str, line: usize, message: impl Into<String>) {
+    pub(crate) fn about(&mut self, key: &str, line: usize, message: impl Into<String>) {
         self.push(Some(line), Some(key), message.into(), None);
     }
 
     /// An unknown key, with the nearest of `names`.
-    pub(super) fn unknown(&mut self, key: &str, line: usize, names: &[&str]) {
+    pub(crate) fn unknown(&mut self, key: &str, line: usize, names: &[&str]) {
         let meant = nearest(key, names.iter().copied());
         self.push(Some(line), Some(key), "unknown key".to_owned(), meant);
     }
 
     /// A key that is known elsewhere.
-    pub(super) fn misplaced(&mut self, key: &str, line: usize, meant: &str) {
+    pub(crate) fn misplaced(&mut self, key: &str, line: usize, meant: &str) {
         self.push(Some(line), Some(key), "unknown key".to_owned(), Some(meant));
     }
 
-    pub(super) fn are_enough(&self) -> bool {
+    pub(crate) fn are_enough(&self) -> bool {
         self.errors.len() >= MAX_ERRORS
     }
 
@@ -93,7 +93,7 @@ impl Problems {
         }
     }
 
-    pub(super) fn into_errors(self) -> Vec<ConfigError> {
+    pub(crate) fn into_errors(self) -> Vec<ConfigError> {
         self.errors
     }
 }

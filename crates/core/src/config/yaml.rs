@@ -12,13 +12,13 @@ use super::error::Problems;
 use crate::inert::Inert;
 
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) line: usize,
-    pub(super) kind: Kind,
+pub(crate) struct Node {
+    pub(crate) line: usize,
+    pub(crate) kind: Kind,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// `null`, `~`, or nothing at all.
     Null,
     Text(String),
@@ -30,7 +30,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// The number of items or pairs.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::List(items) => items.len(),
             Self::Map(pairs) => pairs.len(),
@@ -40,10 +40,10 @@ impl Kind {
 }
 
 #[derive(Debug)]
-pub(super) struct Pair {
-    pub(super) key: String,
-    pub(super) line: usize,
-    pub(super) value: Node,
+pub(crate) struct Pair {
+    pub(crate) key: String,
+    pub(crate) line: usize,
+    pub(crate) value: Node,
 }
 
 /// Deeper than any setting, shallower than any stack.
@@ -64,7 +64,7 @@ enum Next {
 }
 
 /// The single document of `text`, or `None` where it is empty or not YAML.
-pub(super) fn read(text: &str, problems: &mut Problems) -> Option<Node> {
+pub(crate) fn read(text: &str, problems: &mut Problems) -> Option<Node> {
     let (mut stack, mut root, mut documents) = (Vec::<Open>::new(), None, 0);
     for event in Parser::new_from_str(text) {
         let (event, span) = match event {

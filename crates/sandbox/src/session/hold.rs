@@ -19,7 +19,7 @@ use super::door::{self, SOCKET};
 use super::hall::{Hall, Over};
 use super::job::EXECS;
 use crate::backend::{Occupant, Stage, Starter, Streams};
-use crate::run::{Prepared, RunError, perform_with, redactor};
+use crate::run::{By, Prepared, RunError, perform_with, redactor};
 use crate::runs::Scribe;
 use crate::state::{StateDir, make_private_dir, write_atomically};
 
@@ -67,7 +67,8 @@ pub fn hold(
 ) -> Result<Held, HoldError> {
     let holder = Holder { state, actor, terms, ready, next: Cell::new(None) };
     let streams = Streams { stdin: None, stdout: None, stderr: None };
-    let record = perform_with(Starter::Here, state, actor, prepared, streams, Some(&holder))?;
+    let by = By { starter: Starter::Here, session: Some(&holder), signals: None };
+    let record = perform_with(by, state, actor, prepared, streams)?;
     Ok(Held { record, next: holder.next.get() })
 }
 

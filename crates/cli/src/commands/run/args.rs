@@ -143,8 +143,8 @@ pub(crate) struct SandboxArgs {
     pub(crate) from: Option<String>,
 }
 
-/// The flags as entries of the topmost layer.
-pub(crate) fn flags(args: &SandboxArgs) -> Result<Entries, Refusal> {
+/// Adds the flags to the entries of the topmost layer.
+pub(crate) fn flags(args: &SandboxArgs, entries: &mut Entries) -> Result<(), Refusal> {
     let single = [
         (Key::SandboxBackend, &args.sandbox),
         (Key::SandboxImage, &args.image),
@@ -167,7 +167,6 @@ pub(crate) fn flags(args: &SandboxArgs) -> Result<Entries, Refusal> {
     ];
     let single = single.iter().filter_map(|(key, value)| Some((*key, value.as_deref()?)));
     let lists = lists.iter().flat_map(|(key, values)| values.iter().map(|v| (*key, v.as_str())));
-    let mut entries = Entries::default();
     for (key, text) in single.chain(lists) {
         let flag = key.flag().unwrap_or(key.name());
         entries.set_text(key, text, Layer::Flag, flag).map_err(|error| Refusal {
@@ -177,7 +176,7 @@ pub(crate) fn flags(args: &SandboxArgs) -> Result<Entries, Refusal> {
             remedy: "see `cofferdam run --help` and `cofferdam config reference`".to_owned(),
         })?;
     }
-    Ok(entries)
+    Ok(())
 }
 
 /// What must not be recorded of a request that did not get far: all that the spec knows, and, where there
