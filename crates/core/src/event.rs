@@ -207,7 +207,7 @@ pub enum EventKind {
     TakenBack { manifest: String, operation: u64, reason: String, left: Vec<String> },
     /// A loop begins: what is to be tried, by the hash of its file.
     #[serde(rename = "loop.started")]
-    LoopStarted { id: RunId, file: String, hash: String, iterations: u64, backend: Backend },
+    LoopStarted { id: RunId, file: String, file_hash: String, iterations: u64, backend: Backend },
     /// A loop that was cut short goes on, with that iteration.
     #[serde(rename = "loop.resumed")]
     LoopResumed { id: RunId, iteration: u64 },

@@ -113,8 +113,9 @@ impl From<Refusal> for SearchError {
 /// Tells the runs of a loop from others: `LOOP/ITERATION`.
 pub const VARIABLE: &str = "COFFERDAM_LOOP";
 
-/// Makes the printed candidate a file.
-const TO_FILE: &str = "exec \"$@\" > \"$0\"";
+/// Makes the printed candidate a file, when it is whole: the generator may want to read what was there.
+const TO_FILE: &str =
+    "\"$@\" > \"$0.candidate\" || exit; cat \"$0.candidate\" > \"$0\" && rm \"$0.candidate\"";
 
 impl<'a> Search<'a> {
     /// Puts together what the file asks for. `steps` have the commands and settings of the file; what is protected, the

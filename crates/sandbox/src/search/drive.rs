@@ -119,7 +119,7 @@ impl Driver<'_> {
             false => EventKind::LoopStarted {
                 id,
                 file: meta.file.clone(),
-                hash: meta.hash.clone(),
+                file_hash: meta.hash.clone(),
                 iterations: self.search.file.budget.iterations,
                 backend,
             },

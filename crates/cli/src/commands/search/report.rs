@@ -184,7 +184,14 @@ pub(super) fn conclude(summary: &Summary, out: &mut dyn Write) -> std::io::Resul
     }
     counts.print(out)?;
     let Some(line) = champion(summary) else {
-        return writeln!(out, "no candidate counts: there is no champion");
+        writeln!(out, "no candidate counts: there is no champion")?;
+        let latest = summary.history.last().and_then(|line| line.runs.last());
+        return match latest {
+            Some(run) => {
+                writeln!(out, "  what the last one said:  {} logs {}", program(), run.short())
+            }
+            None => Ok(()),
+        };
     };
     let value = line.trial.value.unwrap_or_default();
     let metric = metric(summary);
