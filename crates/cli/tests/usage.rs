@@ -56,13 +56,14 @@ fn execute(page: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Files that a page shows in a block of the form "```yaml NAME" or "```python NAME": they are there when its commands run.
+/// Files that a page shows in a block of the form "```yaml NAME", or of `python`, `sh` or `text`: they are there when its
+/// commands run.
 fn shown_files(page: &str) -> Vec<(&str, String)> {
     let mut files = Vec::new();
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
-        let opened = ["```yaml ", "```python "].iter().find_map(|open| line.strip_prefix(open));
-        if let Some(name) = opened {
+        let kinds = ["```yaml ", "```python ", "```sh ", "```text "];
+        if let Some(name) = kinds.iter().find_map(|open| line.strip_prefix(open)) {
             let body = lines.by_ref().take_while(|line| !line.starts_with("```"));
             files.push((name.trim(), body.map(|line| format!("{line}\n")).collect()));
         }
