@@ -14,6 +14,7 @@
 //! - [`check`]: what a look at source code found.
 //! - [`search`]: a loop that tries candidates and keeps the best, as values and decisions.
 //! - [`event`], [`chain`]: the tamper-evident story of it.
+//! - [`machine`]: what paths are called by engines in machines of their own.
 //! - [`inert`], [`redact`]: untrusted bytes made harmless, secrets made invisible.
 //!
 //! Deliberately absent: any access to files, environment, clock, processes or network. Callers bring
@@ -32,6 +33,7 @@ pub mod event;
 pub mod id;
 pub mod image;
 pub mod inert;
+pub mod machine;
 pub mod mount;
 pub mod outcome;
 pub mod paths;

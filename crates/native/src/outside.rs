@@ -28,9 +28,7 @@ use crate::repository;
 use crate::root::{Covers, Root, RootAccess, binds};
 use crate::sys::SysError;
 use crate::sys::mount::Depth;
-use crate::workspace::{
-    self, GIT_UPPER, GIT_WORK, REPOSITORY_LAYERS, UPPER, WORK, WORKSPACE_LAYERS,
-};
+use crate::workspace::{self, GIT_COPY, GIT_UPPER, GIT_WORK, REPOSITORY_LAYERS, UPPER, WORK};
 pub use system::{Tree, etc_files, etc_shown, git_files, system_trees};
 
 /// Names in a run's directory that layers are mounted over for a moment.
@@ -84,11 +82,7 @@ pub fn show(plan: &Plan, state: &Path, place: &Path) -> Result<View, SysError> {
     let owners = owners.map(|owners| owners.namespace);
     let identity = Identity::choose(Ids::of(&meta)).with_owners(owners);
     if plan.workspace.mode == WorkspaceMode::Stage {
-        workspace::make_layers(state, WORKSPACE_LAYERS, &meta)
-            .map_err(|e| SysError::on("mkdir", state.display(), e))?;
-        if let Some(repository) = &plan.repository {
-            make_repository_layers(repository, state)?;
-        }
+        workspace::lay(plan, state, &meta)?;
     }
     let mut builder = fs::DirBuilder::new();
     builder
@@ -161,6 +155,12 @@ pub fn make_repository_layers(repository: &Repository, state: &Path) -> Result<(
     workspace::make_layers(state, REPOSITORY_LAYERS, &meta)
         .map_err(|e| SysError::on("mkdir", state.display(), e))?;
     repository::settle(repository, &state.join(GIT_UPPER))
+        .map_err(|e| SysError::on("write", state.display(), e))
+}
+
+/// The same where it is copied.
+pub fn settle_repository_copy(repository: &Repository, state: &Path) -> Result<(), SysError> {
+    repository::settle(repository, &state.join(GIT_COPY))
         .map_err(|e| SysError::on("write", state.display(), e))
 }
 

@@ -7,12 +7,13 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::Path;
 
 use cofferdam_core::mount::HostPath;
-use cofferdam_core::plan::WorkspacePlan;
+use cofferdam_core::plan::{Plan, WorkspacePlan};
 use cofferdam_core::spec::{Mode, Staging};
 use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use rustix::io::Errno;
 
 use crate::identity::Identity;
+use crate::repository;
 use crate::root::{PlaceKind, Root};
 use crate::sys::SysError;
 use crate::sys::mount::{
@@ -58,6 +59,27 @@ pub(crate) fn make_layers(state: &Path, layers: Layers, tree: &fs::Metadata) -> 
         Err(e) => return Err(e),
     }
     fs::DirBuilder::new().mode(0o700).create(state.join(layers.work))
+}
+
+/// In a run's directory: what a staged run needs there before anything is mounted.
+pub(crate) fn lay(plan: &Plan, state: &Path, workspace: &fs::Metadata) -> Result<(), SysError> {
+    let made = |layers, tree: &fs::Metadata| {
+        make_layers(state, layers, tree).map_err(|e| SysError::on("mkdir", state.display(), e))
+    };
+    let settle = |repository, layer| {
+        repository::settle(repository, &state.join(layer))
+            .map_err(|e| SysError::on("write", state.display(), e))
+    };
+    if plan.copies() {
+        let Some(repository) = &plan.repository else { return Ok(()) };
+        return settle(repository, REPOSITORY_LAYERS.copy);
+    }
+    made(WORKSPACE_LAYERS, workspace)?;
+    let Some(repository) = &plan.repository else { return Ok(()) };
+    let path = &repository.source.real;
+    let meta = fs::symlink_metadata(path).map_err(|e| SysError::on("stat", path.display(), e))?;
+    made(REPOSITORY_LAYERS, &meta)?;
+    settle(repository, REPOSITORY_LAYERS.upper)
 }
 
 /// Attaches the workspace to its place in the root and returns its mount.

@@ -37,7 +37,9 @@ impl Length {
 
 /// Claims about sandboxes that every backend has to keep. What only native ones have is in a module of that name.
 /// How changes are sealed, shown and applied is the same whoever made them.
-const CLAIMS: &str = "package(cofferdam-cli) & binary(/^(native_|session$|shell$|step$|changes_(capture|from|git))/) \
+const CLAIMS: &str = "package(cofferdam-cli) & \
+                      (binary(/^(native_|session$|shell$|step$|changes_(capture|from|git))/) | \
+                      (binary(changes_apply) & test(/^copies::/))) \
                       - binary(native_pool) - test(/(^|::)native_only::/)";
 
 /// How often a run is killed in the long form, as root and as an ordinary user each.

@@ -23,7 +23,6 @@ use crate::init;
 use crate::process::{Parent, StartError, StdinKind};
 use crate::recipe::{self, Kit};
 use crate::report::{Facts, Report};
-use crate::repository;
 use crate::result;
 use crate::seccomp;
 use crate::supply::{send_bounds, send_ground};
@@ -31,7 +30,7 @@ use crate::sys::aside::aside;
 use crate::sys::clone::{Child, clone_into, start_elsewhere, threads_settled};
 use crate::sys::init::loopback_up;
 use crate::sys::{SysError, keep_dead_children};
-use crate::workspace::{self, REPOSITORY_LAYERS, WORKSPACE_LAYERS};
+use crate::workspace::lay;
 
 /// How long the kernel may take to end what was killed.
 const DYING: Duration = Duration::from_secs(5);
@@ -199,7 +198,7 @@ fn supply(
     workspace: &fs::Metadata,
 ) -> Result<Option<OwnedFd>, StartError> {
     if plan.workspace.mode == Mode::Stage {
-        make_layers(plan, state, workspace).map_err(ConfineError::Sys)?;
+        lay(plan, state, workspace).map_err(ConfineError::Sys)?;
     }
     if plan.result.is_some() {
         let fail = |e| SysError::on("mkdir", state.join(result::RESULT).display(), e);
@@ -321,27 +320,6 @@ impl Handed {
         left.extend(stays.map(|errno| format!("the sandbox's first process: {errno}")));
         left
     }
-}
-
-fn make_layers(plan: &Plan, state: &Path, workspace: &fs::Metadata) -> Result<(), SysError> {
-    let made = |layers, tree: &fs::Metadata| {
-        workspace::make_layers(state, layers, tree)
-            .map_err(|e| SysError::on("mkdir", state.display(), e))
-    };
-    let settle = |repository, layer| {
-        repository::settle(repository, &state.join(layer))
-            .map_err(|e| SysError::on("write", state.display(), e))
-    };
-    if !plan.workspace.staging.is_overlay() {
-        let Some(repository) = &plan.repository else { return Ok(()) };
-        return settle(repository, REPOSITORY_LAYERS.copy);
-    }
-    made(WORKSPACE_LAYERS, workspace)?;
-    let Some(repository) = &plan.repository else { return Ok(()) };
-    let path = &repository.source.real;
-    let meta = fs::symlink_metadata(path).map_err(|e| SysError::on("stat", path.display(), e))?;
-    made(REPOSITORY_LAYERS, &meta)?;
-    settle(repository, REPOSITORY_LAYERS.upper)
 }
 
 /// The life of the new process. Whatever it has to say goes through the channel.

@@ -46,7 +46,7 @@ use cofferdam_native::line::{Caller, Line};
 use cofferdam_native::outside::{self, User};
 use cofferdam_native::process::is_null_device;
 use cofferdam_native::supervise::Notice;
-use cofferdam_native::{RESULT, SysError, UPPER};
+use cofferdam_native::{COPY, RESULT, SysError, UPPER};
 use rustix::fs::fstat;
 use serde_json::{Value, json};
 
@@ -370,6 +370,7 @@ fn check_workdir(plan: &Plan, dir: &Path) -> Result<(), Trouble> {
     let host = plan.workspace.source.real.join(below);
     let above = plan.from.as_ref().map(|_| fs::symlink_metadata(dir.join(UPPER).join(below)));
     let found = match above {
+        _ if plan.copies() => fs::symlink_metadata(dir.join(COPY).join(below)),
         None => fs::metadata(&host),
         Some(Err(e)) if e.kind() == io::ErrorKind::NotFound => fs::metadata(&host),
         Some(above) => above,

@@ -145,6 +145,7 @@ pub(super) fn receipt(
         Mode::Direct => DirectWorkspace,
         Mode::Readonly => ReadonlyWorkspace,
     };
+    let apart = if plan.copies() { "a copy of it" } else { "a mount of its own" };
     let network = match plan.network {
         Network::Bridge => NetworkBridge,
         Network::Host => NetworkHost,
@@ -152,7 +153,7 @@ pub(super) fn receipt(
     };
     let mut all = vec![
         (Privileges, "all capabilities dropped, no-new-privileges, not root", status),
-        (workspace, "a mount of its own", Some(plan.workspace.mode.to_string())),
+        (workspace, apart, Some(plan.workspace.mode.to_string())),
         (network, "the engine's network mode", seen(&["HostConfig", "NetworkMode"])),
         (MemoryLimit, "the engine's control group", seen(&["HostConfig", "Memory"])),
         (CpuLimit, "the engine's control group", seen(&["HostConfig", "NanoCpus"])),

@@ -14,7 +14,7 @@ use cofferdam_core::plan::Plan;
 use cofferdam_core::repository::Repository;
 use cofferdam_core::spec::Mode;
 use cofferdam_native::outside::{self, Blocked};
-use cofferdam_native::{GIT_UPPER, GIT_WORK, PLACEHOLDERS, UPPER, WORK};
+use cofferdam_native::{COPY, GIT_COPY, GIT_UPPER, GIT_WORK, PLACEHOLDERS, UPPER, WORK};
 use serde_json::Value;
 
 use super::create::VolumeRequest;
@@ -69,6 +69,7 @@ pub(super) fn ready(plan: &Plan, place: &Place<'_>, engine: &Engine) -> Result<R
     let source = &plan.workspace.source.real;
     let blocked = outside::blocked_in(source, &plan.blocked)?;
     let mut ready = match plan.workspace.mode {
+        Mode::Stage if plan.copies() => Ready::new(Workspace::Itself(dir.join(COPY))),
         Mode::Stage => {
             make_layers(dir, source)?;
             let name = clean::volume_name(place.run);
@@ -80,6 +81,10 @@ pub(super) fn ready(plan: &Plan, place: &Place<'_>, engine: &Engine) -> Result<R
     ready.protect_git(plan);
     if let Some(repository) = &plan.repository {
         ready.repository = Some(match plan.workspace.mode {
+            Mode::Stage if plan.copies() => {
+                outside::settle_repository_copy(repository, dir)?;
+                Workspace::Itself(dir.join(GIT_COPY))
+            }
             Mode::Stage => {
                 outside::make_repository_layers(repository, dir)?;
                 let link = dir.join(GIT_LOWER);
@@ -206,7 +211,7 @@ impl Ready {
         let made: Vec<PathBuf> = links.into_iter().chain(missing).collect();
         match plan.workspace.mode {
             Mode::Stage => {
-                let upper = dir.join(UPPER);
+                let upper = dir.join(if plan.copies() { COPY } else { UPPER });
                 let mut noted = Vec::new();
                 for path in &made {
                     placeholder(&upper, path, &plan.workspace.source.real, &mut noted)?;
@@ -265,6 +270,13 @@ fn placeholder(
         }
     }
     let place = upper.join(path);
+    // In a copy there is the link itself, and what it leads to is not ours to write to.
+    match fs::remove_file(&place) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(failed("replace", &place)(error));
+        }
+        _ => {}
+    }
     fs::write(&place, b"").map_err(failed("write", &place))?;
     noted.push(path.to_owned());
     Ok(())
