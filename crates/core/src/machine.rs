@@ -2,7 +2,8 @@
 //! Windows, and one in WSL 2. Pure: text in, text out.
 //!
 //! Main type: [`Machine`]. Deliberately absent: whether the machine is let see the path at all. That is the user's
-//! setting (file sharing), and only the engine can say. Such engines are refused so far, so that nobody here asks yet.
+//! setting (file sharing), and only the engine can say. Nobody here asks yet:
+//! such an engine is sent a copy of the workspace, by which no path has to be known.
 
 /// Whose paths are to be told to an engine, and where that has them.
 #[derive(Debug, Clone, PartialEq, Eq)]

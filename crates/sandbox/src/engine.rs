@@ -8,6 +8,7 @@
 //! Deliberately absent: an async runtime, and addresses that are not a socket of this host.
 
 pub(crate) mod address;
+mod archive;
 pub(crate) mod ask;
 pub(crate) mod build;
 mod error;
@@ -67,6 +68,18 @@ pub struct Engine {
     pub(crate) default_runtime: String,
     #[serde(default)]
     pub(crate) rights: Rights,
+    #[serde(default)]
+    pub(crate) sight: Sight,
+}
+
+/// Whether an engine sees the files of this host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Sight {
+    #[default]
+    Same,
+    /// It is in a machine of its own, wherever that is.
+    Other,
 }
 
 /// Whose rights an engine has on its host.
@@ -186,6 +199,7 @@ impl Engine {
             processors: None,
             default_runtime: String::new(),
             rights: Rights::Roots,
+            sight: Sight::Same,
         })
     }
 

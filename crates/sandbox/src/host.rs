@@ -2,10 +2,12 @@
 
 mod lookup;
 mod memory;
+mod release;
 mod repository;
 mod toolchains;
 
 pub use lookup::{LookupError, look_up};
 pub use memory::total_memory;
+pub use release::kernel_release;
 pub(crate) use repository::repository;
 pub use toolchains::{Toolchain, toolchains};

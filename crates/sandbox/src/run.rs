@@ -85,7 +85,7 @@ pub fn prepare(
         }
         None => spec,
     };
-    if caps.backend != Backend::Local && spec.mode == Mode::Stage {
+    if caps.backend != Backend::Local && spec.mode == Mode::Stage && caps.staging.is_overlay() {
         caps.staging = staging(state, &spec.workspace);
     }
     let plan = plan(spec, policy, &caps)?;

@@ -116,7 +116,8 @@ impl Engine {
         env.finish(command)
     }
 
-    fn address(&self) -> String {
+    /// As clients want it.
+    pub fn address(&self) -> String {
         format!("unix://{}", self.socket.display())
     }
 
@@ -194,7 +195,7 @@ pub fn as_root_and_as_user(binary: &str, which: Which, claim: impl Fn(&Engine, &
 pub struct PrivateEngine {
     dir: tempfile::TempDir,
     net: Net,
-    runtimes: Runtimes,
+    host: Host,
     daemon: Option<Child>,
 }
 
@@ -206,13 +207,21 @@ enum Net {
     Bridge,
 }
 
-/// Which runtimes a private engine has besides its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Runtimes {
-    None,
-    /// crun, and gVisor's, which is `runsc`.
-    Others,
+/// What is different for a private engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Host {
+    Same,
+    /// It has crun, and gVisor's runtime, which is `runsc`.
+    Runtimes,
+    /// It calls itself Docker Desktop, and does not see what is in this directory.
+    Machine {
+        unseen: PathBuf,
+    },
 }
+
+/// The name that an engine gives itself is that of its host.
+const IN_A_MACHINE: &str = "mount --bind \"$1\" /etc/os-release && mount -t tmpfs none \"$2\" && shift 2 && \
+                            exec dockerd \"$@\"";
 
 /// crun refuses hosts with both kinds of control groups, so that the engine sees only the first of them. It sees no
 /// mount that is made later either, as root's own runs would make it.
@@ -224,27 +233,32 @@ const RUNSC: &str = "#!/bin/sh\nexec runsc --platform=ptrace --network=none \"$@
 
 impl PrivateEngine {
     pub fn start() -> Self {
-        Self::with(Net::None, Runtimes::None)
+        Self::with(Net::None, Host::Same)
     }
 
     /// One with further runtimes, for users other than root.
     pub fn with_runtimes() -> Self {
-        Self::with(Net::None, Runtimes::Others)
+        Self::with(Net::None, Host::Runtimes)
+    }
+
+    /// One that sees nothing of a directory, as one in a machine of its own.
+    pub fn in_a_machine(unseen: &Path) -> Self {
+        Self::with(Net::None, Host::Machine { unseen: unseen.to_owned() })
     }
 
     /// One with a network to be reached: its containers and itself, and nobody else.
     pub fn with_bridge() -> Self {
-        Self::with(Net::Bridge, Runtimes::None)
+        Self::with(Net::Bridge, Host::Same)
     }
 
-    fn with(net: Net, runtimes: Runtimes) -> Self {
+    fn with(net: Net, host: Host) -> Self {
         let open = fs::Permissions::from_mode(0o711);
         let dir = tempfile::Builder::new().prefix("cofferdam-engine-").permissions(open).tempdir();
         let dir = dir.expect("a temporary directory can be made");
         let runsc = dir.path().join("runsc");
         fs::write(&runsc, RUNSC).expect("a file can be written");
         fs::set_permissions(&runsc, fs::Permissions::from_mode(0o755)).expect("it is ours");
-        let mut engine = Self { dir, net, runtimes, daemon: None };
+        let mut engine = Self { dir, net, host, daemon: None };
         engine.start_again();
         engine
     }
@@ -258,14 +272,21 @@ impl PrivateEngine {
             command.args(words);
             command
         };
-        let mut command = match (self.net, self.runtimes) {
+        let mut command = match (self.net, &self.host) {
             (Net::Bridge, _) => unshared(&["--net", "--", "dockerd"]),
-            (Net::None, Runtimes::None) => Command::new("dockerd"),
-            (Net::None, Runtimes::Others) => {
+            (Net::None, Host::Same) => Command::new("dockerd"),
+            (Net::None, Host::Runtimes) => {
                 unshared(&["--mount", "--", "/bin/sh", "-c", WITHOUT_UNIFIED, "sh"])
             }
+            (Net::None, Host::Machine { unseen }) => {
+                let release = at("os-release");
+                fs::write(&release, "PRETTY_NAME=\"Docker Desktop\"\n").expect("it can be written");
+                let mut command = unshared(&["--mount", "--", "/bin/sh", "-c", IN_A_MACHINE, "sh"]);
+                command.arg(release).arg(unseen);
+                command
+            }
         };
-        if self.runtimes == Runtimes::Others {
+        if self.host == Host::Runtimes {
             command.args(["--add-runtime", "crun=/usr/bin/crun", "--add-runtime"]);
             command.arg(format!("runsc={}", at("runsc").display()));
         }

@@ -14,6 +14,7 @@ mod clean;
 mod compare;
 mod create;
 mod effective;
+mod far;
 mod hold;
 mod memory;
 mod mountinfo;
@@ -34,6 +35,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use cofferdam_core::caps::Guarantee;
 use cofferdam_core::image::ImageRef;
 use cofferdam_core::mount::HostPath;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
@@ -52,7 +54,7 @@ use serde_json::{Value, json};
 
 use super::local::{passage, patience};
 use super::{Finish, Observer, Stage, Standing};
-use crate::engine::{Engine, EngineError, Patience, at};
+use crate::engine::{Engine, EngineError, Patience, Sight, at};
 use crate::first::runs_anywhere;
 use crate::host::look_up;
 use crate::runs::current_owner;
@@ -173,10 +175,12 @@ fn carry_out(
     let filter = filter(plan)?;
     let image = image(plan, engine)?;
     let place = Place { run: stage.run, dir: stage.dir, mounts: stage.mounts, labels: &labels };
-    let ready = workspace::ready(plan, &place, engine)?;
+    let mut ready = workspace::ready(plan, &place, engine)?;
     let (first, mut shown) = match plan.root {
         Root::Host { .. } => (First::Ours, root::shown(stage.dir, user, plan, engine.flavor)?),
-        _ if runs_anywhere(stage.program) => (First::Ours, Vec::new()),
+        _ if engine.sight == Sight::Same && runs_anywhere(stage.program) => {
+            (First::Ours, Vec::new())
+        }
         _ => (First::Engines, Vec::new()),
     };
     let kernel =
@@ -226,6 +230,9 @@ fn carry_out(
         return Err(Trouble::Different(differences));
     }
     still_the_same(plan)?;
+    if engine.sight == Sight::Other {
+        ready.hidden = far::send(engine, &id, plan, stage.dir, user)?;
+    }
     go_on(stage)?;
     // Its streams and the question how it ends come first, so that nothing is missed.
     let mut attached = engine.attach(&attach(&id, &request))?;
@@ -239,6 +246,8 @@ fn carry_out(
         Some(pid) => pid,
         None => pid(engine, &inspect)?,
     };
+    // Of another machine's processes nothing is to be seen here, whatever their numbers.
+    let pid = if engine.sight == Sight::Same { pid } else { 0 };
     let killed = Counter::of(pid);
     let layered = ready.layered;
     let process = match effective::process(pid, plan, user, &ready.hidden, &layered) {
@@ -266,7 +275,11 @@ fn carry_out(
         let names: Vec<_> = ready.unprotected.iter().map(|p| p.display().to_string()).collect();
         effective.insert("blocked_unprotected".to_owned(), json!(names));
     }
-    let receipt = effective::receipt(plan, (first, kernel), &found, &process, &ready.hidden);
+    let mut receipt = effective::receipt(plan, (first, kernel), &found, &process, &ready.hidden);
+    if engine.sight == Sight::Other {
+        let blocked = receipt.iter_mut().filter(|held| held.guarantee == Guarantee::BlockedPaths);
+        blocked.for_each(|held| held.mechanism = "not sent to the engine".to_owned());
+    }
     observer.standing(Standing {
         container_id: Some(id.clone()),
         image_digest: Some(image.id),

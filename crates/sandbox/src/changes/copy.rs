@@ -10,6 +10,7 @@
 //! had removed it.
 
 mod index;
+pub(crate) mod merge;
 mod work;
 
 use std::io;

@@ -65,6 +65,10 @@ pub struct Sealed {
     pub first: Option<Vec<Glimpse>>,
 }
 
+/// In the run's directory, while the copy of the workspace is worked on elsewhere; and where that never comes back.
+pub(crate) const AWAY: &str = "away";
+pub(crate) const LOST: &str = "lost";
+
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     #[error(transparent)]
@@ -75,6 +79,10 @@ pub enum SealError {
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("{} is not the directory that the run began in", path.display())]
     OtherWorkspace { path: PathBuf },
+    #[error("what the run changed is still with the engine that it ran on")]
+    Away,
+    #[error("the engine has removed what the run changed")]
+    Lost,
     #[error("cannot read the manifest that is there already")]
     Manifest(#[from] ManifestError),
 }
@@ -91,8 +99,8 @@ impl SealError {
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::Capture(error) => error.is_final(),
-            Self::Manifest(_) => true,
-            Self::Io { .. } | Self::OtherWorkspace { .. } | Self::Halted(_) => false,
+            Self::Manifest(_) | Self::Lost => true,
+            Self::Io { .. } | Self::OtherWorkspace { .. } | Self::Halted(_) | Self::Away => false,
         }
     }
 }
@@ -138,6 +146,7 @@ fn set(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     match File::open(&path) {
         Ok(file) => what_was_sealed(&file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            is_here(dir)?;
             capture(request, &Layers::of(dir), dir, Deposit::of(dir)).inspect_err(|_| {
                 // On a full disk, what is half written takes the room of what says so.
                 fs::remove_file(dir.join(UNFINISHED)).ok();
@@ -145,6 +154,14 @@ fn set(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
         }
         Err(error) => Err(SealError::io("open", &path)(error)),
     }
+}
+
+/// What was worked on elsewhere must be back.
+fn is_here(dir: &Path) -> Result<(), SealError> {
+    if dir.join(LOST).exists() {
+        return Err(SealError::Lost);
+    }
+    if dir.join(AWAY).exists() { Err(SealError::Away) } else { Ok(()) }
 }
 
 /// Seals what the run in `dir` has changed so far, as a set in another directory. Everything that the program may

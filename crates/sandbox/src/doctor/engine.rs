@@ -15,7 +15,7 @@ use super::check::{Check, Question, Status};
 use crate::backend::docker;
 use crate::engine::address::{self, Address};
 use crate::engine::ask::{self, Reached};
-use crate::engine::{Engine as Found, Surroundings};
+use crate::engine::{Engine as Found, Sight, Surroundings};
 
 mod judge;
 
@@ -102,6 +102,10 @@ fn container(place: &Place, engine: Engine) -> Check {
     let begun = Instant::now();
     let tried = match Found::find(engine.backend, &place.engines) {
         Ok(mut found) => match docker::unfit(&mut found, &place.engines) {
+            Ok(None) if found.sight == Sight::Other => {
+                let why = "it does not see this host's programs, and a run there needs an image";
+                return engine.container.not_applicable(why);
+            }
             Ok(None) => docker::trial(&found),
             Ok(Some(lack)) => return engine.container.fail(lack.reason, lack.remedy),
             Err(why) => Err(why),

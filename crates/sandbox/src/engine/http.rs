@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+pub(crate) use lines::Cut;
 use lines::{LINE_MOST, Lines};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -70,6 +71,10 @@ impl<'a> Request<'a> {
 
     pub(crate) fn post(target: &'a str, body: Body<'a>) -> Self {
         Self { method: "POST", target, header: "", body }
+    }
+
+    pub(crate) fn put(target: &'a str, body: Body<'a>) -> Self {
+        Self { method: "PUT", target, header: "", body }
     }
 
     pub(crate) fn delete(target: &'a str) -> Self {
@@ -150,10 +155,20 @@ pub(crate) fn exchange_whole(
 
 /// Asks, and hands the lines of the answer on as they come. A failure is answered like any other question.
 pub(crate) fn lines(
-    mut stream: UnixStream,
+    stream: UnixStream,
     request: &Request<'_>,
     deadline: Instant,
     line: &mut dyn FnMut(&[u8]),
+) -> Result<Result<(), Response>, Trouble> {
+    pieces(stream, request, deadline, (Cut::AtLines, line))
+}
+
+/// The same for an answer of any kind, piece by piece.
+pub(crate) fn pieces(
+    mut stream: UnixStream,
+    request: &Request<'_>,
+    deadline: Instant,
+    (cut, line): (Cut, &mut dyn FnMut(&[u8])),
 ) -> Result<Result<(), Response>, Trouble> {
     request.send(&mut stream, deadline, "Connection: close\r\n")?;
     let (mut seen, mut body) = (Vec::new(), None::<Lines>);
@@ -165,7 +180,7 @@ pub(crate) fn lines(
             }
             match head(&seen) {
                 Some(head) if head.status == 200 => {
-                    body = Some(Lines::new(&head));
+                    body = Some(Lines::new(&head, cut));
                     seen.drain(..head.end);
                 }
                 Some(_) => {

@@ -9,14 +9,15 @@ use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::{Caps, Guarantee, Lack};
 use cofferdam_core::image::ImageRef;
 use cofferdam_core::quantity::ByteSize;
-use cofferdam_core::spec::{Network, Pull, SandboxSpec};
+use cofferdam_core::spec::{Network, Pull, SandboxSpec, Staging};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::engine::{
-    Engine, EngineError, Flavor, Patience, Rights, Surroundings, has_hosts_kernel,
+    Engine, EngineError, Flavor, Patience, Rights, Sight, Surroundings, has_hosts_kernel,
 };
 use crate::first::runs_anywhere;
+use crate::host::{kernel_release, total_memory};
 
 /// As much of `/info` as decides something. Absent is no.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -33,6 +34,7 @@ pub(super) struct Info {
     security_options: Vec<String>,
     runtimes: BTreeMap<String, Value>,
     default_runtime: String,
+    kernel_version: String,
     mem_total: u64,
     #[serde(rename = "NCPU")]
     processors: u64,
@@ -90,6 +92,21 @@ impl Info {
         self.security_options.iter().any(|option| option.starts_with(name))
     }
 
+    /// Docker Desktop has a machine of its own; an engine with another kernel, or other memory, is on another one, by
+    /// whatever way its socket came here.
+    fn sight(&self) -> Sight {
+        // Of what one of both does not say, nothing follows.
+        let kernel = kernel_release().filter(|_| !self.kernel_version.is_empty());
+        let memory = total_memory().filter(|_| self.mem_total > 0);
+        let other_kernel = kernel.is_some_and(|ours| ours != self.kernel_version);
+        let other_memory = memory.is_some_and(|ours| ours.0 != self.mem_total);
+        if self.operating_system.contains("Docker Desktop") || other_kernel || other_memory {
+            Sight::Other
+        } else {
+            Sight::Same
+        }
+    }
+
     /// Why no run at all can be carried out by such an engine.
     fn unfit(&self) -> Option<Lack> {
         let lack = |reason: &str, remedy: &str| {
@@ -97,11 +114,6 @@ impl Info {
         };
         if self.os != "linux" {
             return lack(&format!("its containers are of {}", self.os), "use one for Linux");
-        }
-        if self.operating_system.contains("Docker Desktop") {
-            let reason =
-                "Docker Desktop runs in a machine of its own, which does not see this disk";
-            return lack(reason, "use an engine on this host");
         }
         if self.own.as_ref().is_some_and(|own| !own.is_ours) {
             let reason = "it runs without root, and is another user's";
@@ -145,6 +157,11 @@ pub(crate) fn caps(
     };
     engine.processors = Some(info.processors);
     engine.default_runtime.clone_from(&info.default_runtime);
+    if engine.sight == Sight::Other
+        && let Some(Lack { reason, remedy }) = far_off(engine, spec)
+    {
+        return Caps::unusable(backend, reason, remedy);
+    }
     if !spec.purpose.is_command()
         && let Some(Lack { reason, remedy }) = no_session(engine, spec, around)
     {
@@ -161,7 +178,43 @@ pub(crate) fn caps(
         found.bridge = engine.flavor == Flavor::Podman
             || engine.get::<Value>("/networks/bridge", Patience::Short).is_ok();
     }
-    judge(backend, engine.flavor, &info, spec, &found)
+    let mut caps = judge(backend, engine.flavor, &info, spec, &found);
+    if engine.sight == Sight::Other {
+        let reason = "the engine does not see this host's files";
+        for guarantee in [Guarantee::DirectWorkspace, Guarantee::ReadonlyWorkspace] {
+            caps = caps.without(guarantee, reason, "use mode stage, or an engine on this host");
+        }
+        caps.staging = Staging::Copy { reason: format!("{reason}: it is sent a copy") };
+    }
+    caps
+}
+
+/// Why a run cannot be sent to an engine that does not see this host's files. Everything goes there in one copy.
+fn far_off(engine: &Engine, spec: &SandboxSpec) -> Option<Lack> {
+    let here = "use an engine on this host";
+    let (reason, remedy) = if engine.flavor == Flavor::Podman {
+        ("it runs in a machine of its own, and is no Docker", here)
+    } else if !spec.purpose.is_command() {
+        ("it runs in a machine of its own, from which a session's socket cannot be reached", here)
+    } else if wanted(spec).is_none() {
+        (
+            "it runs in a machine of its own, which does not have this host's programs",
+            "name an image with --image",
+        )
+    } else if !spec.mounts.is_empty() {
+        (
+            "it runs in a machine of its own, which does not see what is to be mounted",
+            "leave the mounts out",
+        )
+    } else if spec.repository.is_some() {
+        (
+            "it runs in a machine of its own, which does not see the repository outside the workspace",
+            here,
+        )
+    } else {
+        return None;
+    };
+    Some(Lack { reason: reason.to_owned(), remedy: remedy.to_owned() })
 }
 
 fn asked(engine: &mut Engine, around: &Surroundings) -> Result<Info, EngineError> {
@@ -170,6 +223,7 @@ fn asked(engine: &mut Engine, around: &Surroundings) -> Result<Info, EngineError
         let libpod: Libpod = engine.get("/libpod/info", Patience::Short)?;
         info.own = libpod.host.own(engine, around);
     }
+    engine.sight = info.sight();
     engine.rights = if info.own.is_some() { Rights::Users } else { Rights::Roots };
     Ok(info)
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use cofferdam_native::{descendants, outside};
 use serde_json::Value;
 
-use super::{LABEL_RUN, LABEL_STATE};
+use super::{LABEL_RUN, LABEL_STATE, far};
 use crate::backend::local::MARKER;
-use crate::engine::{Engine, EngineError, Patience, at, labelled};
+use crate::engine::{Engine, EngineError, Patience, Sight, at, labelled};
 
 /// How long removed things may take to go.
 const SETTLING: Duration = Duration::from_secs(10);
@@ -24,11 +24,17 @@ pub(crate) struct Cleared {
 /// Clears everything of one run.
 pub(crate) fn clear(engine: &Engine, run: &str, dir: &Path, place: &Path) -> Cleared {
     let mut cleared = Cleared::default();
+    // Whatever is in there goes with it.
+    if let Err(error) = far::bring_back(engine, run, dir) {
+        cleared.left.push(format!("container of run {run}, with what it changed: {error}"));
+        return cleared;
+    }
     if let Err(error) = containers(engine, &format!("{LABEL_RUN}={run}"), &mut cleared.removed) {
         cleared.left.push(format!("container of run {run}: {error}"));
     }
     // Where we can mount ourselves, no engine was asked to.
-    let volumes = if outside::can_show() { Vec::new() } else { volume_names(run) };
+    let is_ours = outside::can_show() && engine.sight == Sight::Same;
+    let volumes = if is_ours { Vec::new() } else { volume_names(run) };
     for name in volumes {
         match volume(engine, &name) {
             Ok(true) => cleared.removed.push(format!("volume {name}")),

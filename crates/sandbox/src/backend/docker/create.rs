@@ -84,6 +84,15 @@ pub(super) struct MountPoint {
     pub(super) read_only: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bind_options: Option<BindOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) volume_options: Option<VolumeOptions>,
+}
+
+/// Without this an engine makes an empty volume what the image has in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct VolumeOptions {
+    pub(super) no_copy: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

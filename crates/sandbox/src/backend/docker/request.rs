@@ -15,6 +15,7 @@ use cofferdam_native::outside::User;
 
 use super::create::{
     BindOptions, CreateRequest, Healthcheck, HostConfig, LogConfig, MountKind, MountPoint, Ulimit,
+    VolumeOptions,
 };
 use super::root::FIRST;
 use crate::backend::local::MARKER;
@@ -271,12 +272,12 @@ fn mounts(plan: &Plan, ground: &Ground) -> Result<Vec<MountPoint>, Unfit> {
         }
     }
     let access = if plan.workspace.mode == Mode::Readonly { Access::Read } else { Access::Write };
-    mounts.extend(ground.workspace.mount(&plan.workspace.target, access)?);
+    mounts.extend(ground.workspace.mount(&plan.workspace.target, access, ground.flavor)?);
     if let (Some(view), Some(repository)) = (&ground.repository, &plan.repository) {
         // Written to only where nothing of it reaches the host's.
         let staged = plan.workspace.mode == Mode::Stage;
         let access = if staged { Access::Write } else { Access::Read };
-        mounts.extend(view.mount(&repository.target, access)?);
+        mounts.extend(view.mount(&repository.target, access, ground.flavor)?);
     }
     match &ground.workspace {
         Workspace::Shown { mounts: beside, .. } => {
@@ -302,7 +303,12 @@ fn mounts(plan: &Plan, ground: &Ground) -> Result<Vec<MountPoint>, Unfit> {
 }
 
 impl Workspace {
-    fn mount(&self, target: &Path, access: Access) -> Result<Option<MountPoint>, Unfit> {
+    fn mount(
+        &self,
+        target: &Path,
+        access: Access,
+        flavor: Flavor,
+    ) -> Result<Option<MountPoint>, Unfit> {
         match self {
             Self::Shown { path, .. } => bind(path, target, access, Below::Taken).map(Some),
             Self::Itself(path) => bind(path, target, access, Below::Left).map(Some),
@@ -313,6 +319,9 @@ impl Workspace {
                 target: text(target.as_os_str(), "the workspace's place")?,
                 read_only: access == Access::Read,
                 bind_options: None,
+                // Podman makes it the caller's by the same rule.
+                volume_options: (flavor == Flavor::Docker)
+                    .then_some(VolumeOptions { no_copy: true }),
             })),
         }
     }
@@ -353,6 +362,7 @@ fn bind(source: &Path, target: &Path, access: Access, below: Below) -> Result<Mo
         // wish to have only the top.
         bind_options: (below == Below::Left)
             .then(|| BindOptions { propagation: "rprivate".to_owned(), non_recursive: true }),
+        volume_options: None,
     })
 }
 

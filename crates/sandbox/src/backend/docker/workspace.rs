@@ -20,8 +20,8 @@ use serde_json::Value;
 use super::create::VolumeRequest;
 use super::mountinfo::Layered;
 use super::request::Workspace;
-use super::{Trouble, clean};
-use crate::engine::{Engine, Patience, Rights};
+use super::{Trouble, clean, far};
+use crate::engine::{Engine, Patience, Rights, Sight};
 
 /// What stands ready for the container.
 #[derive(Debug)]
@@ -53,6 +53,12 @@ pub(super) struct Place<'a> {
 
 pub(super) fn ready(plan: &Plan, place: &Place<'_>, engine: &Engine) -> Result<Ready, Trouble> {
     let Place { dir, mounts, .. } = *place;
+    if engine.sight == Sight::Other {
+        let name = clean::volume_name(place.run);
+        let ready = Ready::new(made(place, name.clone(), BTreeMap::new(), engine)?);
+        far::give_away(engine, &name, plan, place.labels)?;
+        return Ok(ready);
+    }
     if outside::can_show() {
         let view = outside::show(plan, dir, mounts)?;
         let shown = |path, mounts| Workspace::Shown { path, mounts };
@@ -136,10 +142,19 @@ fn volume(
     layers: Layers,
     engine: &Engine,
 ) -> Result<Workspace, Trouble> {
+    made(place, name, overlay(place.dir, layers)?, engine)
+}
+
+fn made(
+    place: &Place<'_>,
+    name: String,
+    driver_opts: BTreeMap<String, String>,
+    engine: &Engine,
+) -> Result<Workspace, Trouble> {
     let request = VolumeRequest {
         name: name.clone(),
         driver: "local".to_owned(),
-        driver_opts: overlay(place.dir, layers)?,
+        driver_opts,
         labels: place.labels.clone(),
     };
     engine.post::<Value>("/volumes/create", &request, Patience::Short)?;

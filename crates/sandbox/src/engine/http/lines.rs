@@ -11,15 +11,24 @@ pub(super) struct Lines {
     is_chunked: bool,
     /// Bytes of the chunk that are still to come, its end included.
     left: usize,
+    cut: Cut,
     line: Vec<u8>,
+}
+
+/// Where a body is cut into pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    AtLines,
+    /// Wherever it comes apart by itself.
+    Anywhere,
 }
 
 const END: usize = 2;
 
 impl Lines {
-    pub(super) fn new(head: &Head) -> Self {
+    pub(super) fn new(head: &Head, cut: Cut) -> Self {
         let is_chunked = matches!(head.framing, Framing::Chunked);
-        Self { is_chunked, left: 0, line: Vec::new() }
+        Self { is_chunked, left: 0, cut, line: Vec::new() }
     }
 
     /// Whether the far end closing is how such a body ends.
@@ -68,6 +77,10 @@ impl Lines {
     }
 
     fn add(&mut self, bytes: &[u8], line: &mut dyn FnMut(&[u8])) -> Result<(), Trouble> {
+        if self.cut == Cut::Anywhere {
+            line(bytes);
+            return Ok(());
+        }
         for byte in bytes {
             if *byte != b'\n' {
                 self.line.push(*byte);
@@ -85,7 +98,8 @@ mod tests {
     use super::*;
 
     fn told(framing: Framing, pieces: &[&[u8]]) -> (Vec<String>, bool) {
-        let mut lines = Lines::new(&Head { status: 200, framing, end: 0, is_raw: false });
+        let mut lines =
+            Lines::new(&Head { status: 200, framing, end: 0, is_raw: false }, Cut::AtLines);
         let (mut seen, mut all, mut end) = (Vec::new(), Vec::new(), false);
         for piece in pieces {
             seen.extend_from_slice(piece);
@@ -117,7 +131,7 @@ mod tests {
     #[test]
     fn nonsense_is_said_to_be_that() {
         let head = Head { status: 200, framing: Framing::Chunked, end: 0, is_raw: false };
-        let mut lines = Lines::new(&head);
+        let mut lines = Lines::new(&head, Cut::AtLines);
         assert!(lines.take(&mut b"zz\r\n".to_vec(), &mut |_| {}).is_err());
         assert!(lines.take(&mut b"ffffffffffffffff\r\n".to_vec(), &mut |_| {}).is_err());
     }
