@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
-use super::http::{self, Body, Cut, Request, Streamed};
+use super::http::{self, Body, Cut, Request, Streamed, Taker};
 use super::{Engine, EngineError, MOST, Patience};
 
 /// A large tree takes its time.
@@ -61,7 +61,7 @@ impl Engine {
             }
         };
         let deadline = Instant::now() + PATIENCE;
-        let pieces = (Cut::Anywhere, &mut write as &mut dyn FnMut(&[u8]));
+        let pieces = (Cut::Anywhere, &mut write as Taker<'_>);
         let answer = http::pieces(stream, &Request::get(&full), deadline, pieces);
         match answer.map_err(|trouble| EngineError::trouble(call.clone(), trouble))? {
             Ok(()) => {

@@ -163,12 +163,15 @@ pub(crate) fn lines(
     pieces(stream, request, deadline, (Cut::AtLines, line))
 }
 
+/// Who gets the pieces of an answer.
+pub(crate) type Taker<'a> = &'a mut dyn FnMut(&[u8]);
+
 /// The same for an answer of any kind, piece by piece.
 pub(crate) fn pieces(
     mut stream: UnixStream,
     request: &Request<'_>,
     deadline: Instant,
-    (cut, line): (Cut, &mut dyn FnMut(&[u8])),
+    (cut, line): (Cut, Taker<'_>),
 ) -> Result<Result<(), Response>, Trouble> {
     request.send(&mut stream, deadline, "Connection: close\r\n")?;
     let (mut seen, mut body) = (Vec::new(), None::<Lines>);
