@@ -351,6 +351,8 @@ impl PrivateEngine {
     pub fn freeze(&self) -> Frozen {
         let pid = self.daemon.as_ref().expect("it runs").id();
         signal("-STOP", pid);
+        // Its threads stop one by one, and any of them may still answer.
+        assert!(wait_until(Duration::from_secs(10), || is_stopped(pid)), "{pid} goes on");
         Frozen(pid)
     }
 }
@@ -382,6 +384,12 @@ impl Drop for Frozen {
     fn drop(&mut self) {
         signal("-CONT", self.0);
     }
+}
+
+fn is_stopped(pid: u32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut states = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());
+    states.all(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')))
 }
 
 fn signal(name: &str, pid: u32) {

@@ -105,7 +105,7 @@ fn what_is_left_running_lives_on_until_it_is_killed() {
         session.exec(&[], "sleep 600 & setsid sleep 600 & exit 0").assert_exit(0);
         assert_eq!(pids(), "2");
         session.sub("exec", &["--detach", "--name", "web", "--", "sh", "-c", "echo up; sleep 600"]);
-        assert_eq!(pids(), "3");
+        assert!(wait_until(Duration::from_secs(10), || pids() == "3"));
         session.sub("exec", &["--name", "web", "--", "true"]).assert_exit(125);
         assert!(wait_until(Duration::from_secs(10), || {
             session.sub("output", &["web"]).stdout_text() == "up\n"
