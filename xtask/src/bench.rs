@@ -12,6 +12,7 @@ mod docker;
 mod driver;
 mod engine;
 mod figures;
+mod image;
 mod overhead;
 mod page;
 mod place;
@@ -44,6 +45,7 @@ Benches:
           (session-docker)
   throughput  how many a second, with several callers at once
   docker  a container of ours against `docker run --rm` with the same hardening
+  image   an image build of which nothing has changed, against `docker build`; a run in that image
   container-work  a test run and a build (container-work-build) of some seconds: outside, in a container of
           its own, and in one that is there already
   size    starting one in a workspace of 3 files and of 100,000
@@ -93,6 +95,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "session-docker", kind: Kind::Rounds(session::in_container), most_rounds: 100 },
     Bench { name: "throughput", kind: Kind::Rounds(throughput::cases), most_rounds: 20 },
     Bench { name: "docker", kind: Kind::Rounds(docker::start), most_rounds: 50 },
+    Bench { name: "image", kind: Kind::Rounds(image::cases), most_rounds: 50 },
     Bench { name: "container-work", kind: Kind::Rounds(docker::test_run), most_rounds: 7 },
     Bench { name: "container-work-build", kind: Kind::Rounds(docker::build), most_rounds: 7 },
     Bench { name: "size", kind: Kind::Rounds(start::sizes), most_rounds: usize::MAX },

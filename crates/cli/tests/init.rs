@@ -7,7 +7,9 @@
 )]
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
+use std::process::Stdio;
 
 use cofferdam_testkit::TestEnv;
 use cofferdam_testkit::projects::{PROJECTS, Project};
@@ -54,6 +56,23 @@ fn every_project_is_found_to_be_what_it_is() {
     }
 }
 
+/// Whether or not it can be built here: it is read as we read any Dockerfile, and there is nothing to say about it but
+/// that its base has no digest. Where there is no engine, that alone keeps it from being built.
+#[test]
+fn every_dockerfile_is_one_that_we_would_build() {
+    for project in PROJECTS {
+        let env = laid_out(project);
+        env.run(["init"]).assert_exit(0);
+        let scanned =
+            env.run(["image", "scan", "--scanner", "none", "--fail-on", "medium", "--json"]);
+        scanned.assert_exit(0);
+        let findings = scanned.json()["findings"].as_array().unwrap().clone();
+        assert!(!findings.is_empty(), "{}", project.name);
+        assert!(findings.iter().all(|finding| finding["id"] == "CD011"), "{findings:?}");
+        env.run(["image", "build"]).assert_exit(1).assert_stderr_has("no socket of Docker");
+    }
+}
+
 /// The same files give the same bytes, wherever they lie and in whatever order they were made.
 #[test]
 fn the_same_files_give_the_same_bytes() {
@@ -82,6 +101,36 @@ fn files_are_written_once_and_not_overwritten_unasked() {
     symlink(&outside, env.workspace().join("cofferdam.yaml")).unwrap();
     env.run(["init", "--force"]).assert_exit(1).assert_stderr_has("is not a plain file");
     assert_eq!(fs::read_to_string(&outside).unwrap(), "theirs\n");
+}
+
+/// On a terminal, somebody is asked; anything but a yes is a no.
+#[test]
+fn whoever_sits_at_a_terminal_is_asked() {
+    let answered = |typed: &str| {
+        let env = laid_out(&Project::named("go"));
+        env.run(["init"]).assert_exit(0);
+        env.file(".dockerignore", "mine\n");
+        let mut script = env.program("script");
+        script.args(["-qec", &format!("{BINARY} init"), "/dev/null"]).stdin(Stdio::piped());
+        script.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = script.spawn().unwrap();
+        // Held open until the end: a terminal whose other side closes is gone.
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(typed.as_bytes()).unwrap();
+        let done = child.wait_with_output().unwrap();
+        drop(input);
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(
+            said.contains(".dockerignore is there and different: overwrite it? [y/N]"),
+            "{said}"
+        );
+        (done.status.code(), fs::read_to_string(env.workspace().join(".dockerignore")).unwrap())
+    };
+    assert_eq!(answered("n\n"), (Some(3), "mine\n".to_owned()));
+    assert_eq!(answered("\n").0, Some(3));
+    let (code, text) = answered("y\n");
+    assert_eq!(code, Some(0));
+    assert!(text.contains("**/.env\n"), "{text}");
 }
 
 #[test]

@@ -89,7 +89,9 @@ impl Dockerfile {
             let words = instruction.words();
             let name = match instruction.keyword.as_str() {
                 "ARG" if begun == 0 => {
-                    for (name, value) in words.iter().filter_map(|word| word.split_once('=')) {
+                    let pairs = words.iter().filter_map(|word| word.split_once('='));
+                    // That one a build gives another value.
+                    for (name, value) in pairs.filter(|(name, _)| *name != "SOURCE_DATE_EPOCH") {
                         arguments
                             .insert(name.to_owned(), value.trim_matches(['"', '\'']).to_owned());
                     }
@@ -111,11 +113,10 @@ impl Dockerfile {
                 },
                 _ => continue,
             };
+            let is_from = instruction.keyword == "FROM";
             let own = stages.contains(&name.to_ascii_lowercase())
-                || name.parse::<usize>().is_ok_and(|number| number < begun);
-            if own && !(instruction.keyword == "FROM" && stages.last() == Some(&name))
-                || name == "scratch"
-            {
+                || (!is_from && name.parse::<usize>().is_ok_and(|number| number < begun));
+            if (own && !(is_from && stages.last() == Some(&name))) || name == "scratch" {
                 continue;
             }
             let base = filled_in(&name, &arguments).parse::<ImageRef>().map_err(|_| name.clone());
@@ -160,12 +161,29 @@ pub fn is_remote(source: &str) -> bool {
     source.contains("://") || source.starts_with("git@") || source.ends_with(".git")
 }
 
-fn filled_in(name: &str, arguments: &BTreeMap<String, String>) -> String {
-    let mut text = name.to_owned();
-    for (name, value) in arguments {
-        text = text.replace(&format!("${{{name}}}"), value).replace(&format!("${name}"), value);
+/// A text with the arguments that it names; what cannot be filled in stays as it is.
+fn filled_in(text: &str, arguments: &BTreeMap<String, String>) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let bare = after.strip_prefix('{').unwrap_or(after);
+        let end = bare.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(bare.len());
+        let (name, tail) = bare.split_at(end);
+        let tail = if bare.len() < after.len() { tail.strip_prefix('}') } else { Some(tail) };
+        match (arguments.get(name), tail) {
+            (Some(value), Some(tail)) => {
+                out.push_str(value);
+                rest = tail;
+            }
+            _ => {
+                out.push('$');
+                rest = after;
+            }
+        }
     }
-    text
+    out + rest
 }
 
 fn directives(text: &str) -> BTreeMap<String, String> {
@@ -216,11 +234,20 @@ mod tests {
 
     #[test]
     fn bases_are_images_and_not_stages() {
-        let text = "ARG V=1.2\nFROM a:${V} AS build\nFROM build AS next\nFROM scratch\nCOPY --from=0 /a /b\nCOPY --from=b:3 /a /b\nCOPY --from=next x y\nFROM c:$W\n";
+        let text = "ARG V=1.2\nARG VERSION=9\nFROM a:${V} AS build\nFROM build AS next\nFROM scratch\nCOPY --from=0 /a /b\nCOPY --from=b:3 /a /b\nCOPY --from=next x y\nFROM c:$W\nFROM d:$VERSION-$V\nFROM e:${V:-2}\n";
         let bases = Dockerfile::parse(text).bases();
         let shown: Vec<_> =
             bases.iter().map(|base| base.as_ref().map(ToString::to_string)).collect();
-        assert_eq!(shown, [Ok("a:1.2".to_owned()), Ok("b:3".to_owned()), Err(&"c:$W".to_owned())]);
+        assert_eq!(
+            shown,
+            [
+                Ok("a:1.2".to_owned()),
+                Ok("b:3".to_owned()),
+                Err(&"c:$W".to_owned()),
+                Ok("d:9-1.2".to_owned()),
+                Err(&"e:${V:-2}".to_owned())
+            ]
+        );
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! What an image is built of, and when it is built again.
 
 use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use cofferdam_testkit::docker::Which;
+use cofferdam_testkit::docker::{PrivateEngine, Which};
+use cofferdam_testkit::wait_until;
 
-use crate::Bench;
+use crate::{BINARY, Bench};
 
 #[test]
 #[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
@@ -60,6 +62,19 @@ fn instructions_reach_no_network_unless_asked_and_allowed() {
     // With the host owner's word it is the host's network, and this very instruction fails.
     bench.env.host_config("policy: {build_network: host}\n");
     bench.run(&wide).assert_exit(1).assert_stderr_has("the engine refused building");
+}
+
+/// In an engine that has a bridge, which leads nowhere but to itself.
+#[test]
+#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
+fn instructions_reach_a_bridge_where_asked() {
+    let private = PrivateEngine::with_bridge();
+    let bench = Bench::on(private.engine(), BINARY, "bridge");
+    bench.dockerfile("RUN test \"$(grep -c : /proc/net/dev)\" = 2 && ls /sys/class/net > /seen\nUSER 1000:1000\n");
+    let words = ["image", "build", "--sandbox", "docker", "--approve"];
+    bench.run(&words).assert_exit(1);
+    bench.run(&[&words[..], &["--network", "bridge"]].concat()).assert_exit(0);
+    bench.engine.run(&bench.env, &[], "cat /seen").assert_exit(0).assert_stdout("eth0\nlo\n");
 }
 
 #[test]
@@ -138,9 +153,14 @@ fn what_no_build_does_is_refused_before_anything_is_sent() {
 #[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
 fn a_build_that_takes_too_long_is_ended() {
     let bench = Bench::new(Which::Docker, "slow");
-    bench.dockerfile("RUN sleep 60\nUSER 1000:1000\n");
+    bench.dockerfile("RUN sleep 6161\nUSER 1000:1000\n");
     let start = Instant::now();
     let words = ["image", "build", "--sandbox", "docker", "--approve", "--timeout", "2s"];
-    bench.run(&words).assert_exit(1).assert_stderr_has("in time");
+    bench.run(&words).assert_exit(1).assert_stderr_has("in time").assert_stderr_has("--timeout");
     assert!(start.elapsed() < Duration::from_secs(20));
+    let is_gone = || {
+        let listed = Command::new("ps").args(["-eo", "args"]).output().unwrap();
+        !String::from_utf8_lossy(&listed.stdout).contains("sleep 6161")
+    };
+    assert!(wait_until(Duration::from_secs(20), is_gone), "the instruction goes on");
 }

@@ -41,7 +41,10 @@ impl Bench {
     }
 
     fn with(binary: &str, which: Which, name: &str) -> Self {
-        let engine = Engine::shared(which);
+        Self::on(Engine::shared(which), binary, name)
+    }
+
+    fn on(engine: Engine, binary: &str, name: &str) -> Self {
         let base = format!("cofferdam-test-{name}:1");
         engine.import_busybox(&base, PROGRAMS, &[]);
         Self { engine, env: TestEnv::with_binary(binary), base }

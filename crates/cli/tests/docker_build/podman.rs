@@ -23,8 +23,16 @@ fn podman_builds_the_same_way() {
     bench.engine.client(&["rmi", &image]);
     let again = bench.build();
     assert_eq!((&again["unchanged"], &again["id"]), (&false.into(), &first["id"]));
+    // It knows a digest of whatever it has, to which a base is pinned then.
+    bench.engine.import_busybox("golang:1.19-alpine", &["sh"], &[]);
+    bench.env.file("go.mod", "module a\n\ngo 1.19\n");
+    let text = bench.run(&["init", "--print"]);
+    text.assert_exit(0).assert_stdout_has("\nFROM golang:1.19-alpine@sha256:");
+    bench.engine.client(&["rmi", "golang:1.19-alpine"]);
     let shelf = bench.run(&["image", "ls", "--sandbox", "podman", "--json"]).json();
     assert_eq!(shelf.as_array().unwrap().len(), 1, "{shelf}");
+    let old = ["image", "prune", "--sandbox", "podman", "--older-than", "1h"];
+    bench.run(&old).assert_exit(0).assert_stdout_has("nothing to remove");
     bench
         .run(&["image", "check", "--sandbox", "podman"])
         .assert_stdout_has("ok    a shell runs in it");

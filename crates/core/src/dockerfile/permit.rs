@@ -63,6 +63,11 @@ pub fn objections(file: &Dockerfile, network: Network) -> Vec<Objection> {
             match (keyword, name.as_str()) {
                 ("RUN", "mount") if is_harmless_mount(value) => {}
                 ("RUN", "mount") => object(line, "a mount that is neither a cache nor memory"),
+                ("FROM", "platform")
+                    if !matches!(value.as_str(), "$BUILDPLATFORM" | "$TARGETPLATFORM") =>
+                {
+                    object(line, "another platform, whose image may have to be fetched");
+                }
                 ("RUN", "network" | "security" | "device") => {
                     object(
                         line,
@@ -120,6 +125,7 @@ mod tests {
             "#!/bin/x\n# comment\n# syntax = evil/frontend:1\nFROM a\n",
             "// syntax=evil\nFROM a\n",
             "# escape=`\nFROM a\n",
+            "FROM --platform=linux/riscv64 a\n",
             "FROM a\nRUN <<EOF\nRUN x\nEOF\n",
             "",
         ] {

@@ -68,7 +68,12 @@ impl Engine {
             // Newer engines take the time of all that they make from this argument.
             Flavor::Docker => {
                 let args = encoded(&json!({ "SOURCE_DATE_EPOCH": "0" }).to_string());
-                let network = build.network.name();
+                let network = match build.network {
+                    Network::None | Network::Allow => "none",
+                    // Its bridge has another name there.
+                    Network::Bridge => "default",
+                    Network::Host => "host",
+                };
                 query.push_str(&format!("&networkmode={network}&version=2&buildargs={args}"));
             }
             Flavor::Podman => {

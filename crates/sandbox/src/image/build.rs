@@ -60,13 +60,18 @@ pub enum BuildError {
     Network,
     #[error("{0}")]
     Engine(String),
+    #[error("{0}")]
+    Slow(String),
     #[error(transparent)]
     State(#[from] StateError),
 }
 
 impl From<EngineError> for BuildError {
     fn from(error: EngineError) -> Self {
-        Self::Engine(error.to_string())
+        match error {
+            EngineError::Hung { .. } => Self::Slow(error.to_string()),
+            _ => Self::Engine(error.to_string()),
+        }
     }
 }
 
@@ -149,12 +154,6 @@ impl Order<'_> {
         store::write(state, &known)?;
         self.tell(state, workspace, &build)?;
         Ok(Built { build, is_unchanged: false })
-    }
-
-    /// Whether what was built last is of these very inputs. Asks the engine about bases alone.
-    pub fn is_current(&self, build: &Build) -> Result<bool, BuildError> {
-        let context = self.draft.context()?;
-        Ok(self.inputs(&context, &self.bases(&mut |_| {})?) == build.inputs)
     }
 
     /// Hash of all that decides what comes out: the files, the instructions, what they can reach and the bases.

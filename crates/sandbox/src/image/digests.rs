@@ -18,6 +18,11 @@ pub fn digests(around: &Surroundings, images: &[ImageRef]) -> Digests {
 fn pinned(engine: &Engine, image: &ImageRef) -> Option<ImageRef> {
     let found: Value = engine.get(&format!("/images/{image}/json"), Patience::Short).ok()?;
     let digests = at(&found, &["RepoDigests"]).as_array()?;
-    let digest = digests.iter().filter_map(Value::as_str).find_map(|one| one.split_once('@'))?.1;
+    // An image may be known to several registries, under digests of their own.
+    let name = image.parts().name;
+    let pairs = digests.iter().filter_map(Value::as_str).filter_map(|one| one.split_once('@'));
+    let (_, digest) = pairs.into_iter().find(|(known, _)| {
+        *known == name || known.strip_suffix(name).is_some_and(|before| before.ends_with('/'))
+    })?;
     format!("{image}@{digest}").parse().ok()
 }

@@ -22,7 +22,7 @@ pub struct Shelved {
     /// Its names; none where another took its name over.
     pub names: Vec<String>,
     pub id: String,
-    /// Seconds since 1970.
+    /// When it was built, in seconds since 1970.
     pub created: i64,
     pub size: u64,
     /// Where the project is, as far as that is known.
@@ -74,6 +74,11 @@ pub fn list(state: &StateDir, engine: &Engine) -> Result<Vec<Shelved>, BuildErro
         .filter(|image| is_ours(image, &known, engine))
         .map(|image| {
             let project = owner(&known, &image.id, engine);
+            // An image without times in it does not know when it was built.
+            let built = project.and_then(|project| {
+                let build = project.builds.iter().find(|build| build.id == image.id)?;
+                i64::try_from(build.built_at.unix_millis() / 1000).ok()
+            });
             Shelved {
                 names: names(&image),
                 is_used: used.contains(image.id.as_str()),
@@ -83,7 +88,7 @@ pub fn list(state: &StateDir, engine: &Engine) -> Result<Vec<Shelved>, BuildErro
                 }),
                 workspace: project.map(|project| project.workspace.0.clone()),
                 id: image.id,
-                created: image.created,
+                created: built.unwrap_or(image.created),
                 size: image.size,
             }
         })

@@ -211,6 +211,7 @@ pub(crate) fn failure(error: impl Into<BuildError>) -> Failure {
         BuildError::Engine(_) => {
             "where an instruction fetches something, the build needs a network: --network bridge"
         }
+        BuildError::Slow(_) => "give it longer with --timeout (images.timeout)",
         BuildError::State(_) => "make the state directory writable",
     };
     Failure::new(Exit::Failed, error).hint(hint)

@@ -31,7 +31,8 @@ pub(crate) fn build(
     let network = network(settings)?;
     let file = root.join(&settings.images.dockerfile);
     let draft = match Draft::read(&root, &file, network, &settings.sandbox.blocked) {
-        Err(DraftError::Missing(_)) => return Ok(()),
+        // Of a part of a project there is no image of its own.
+        Err(DraftError::Missing(_) | DraftError::Outside(_)) => return Ok(()),
         draft => draft.map_err(refused)?,
     };
     if !approved(&draft, context).map_err(|failure| in_words(&failure))? {
