@@ -77,7 +77,7 @@ use workspace::Place;
 pub(crate) const LABEL_RUN: &str = "cofferdam.run";
 const LABEL_OWNER: &str = "cofferdam.owner";
 const LABEL_POLICY: &str = "cofferdam.policy";
-pub(crate) const LABEL_STATE: &str = "cofferdam.state";
+const LABEL_STATE: &str = "cofferdam.state";
 
 /// In the run's directory: which engine has to be asked about what it left. Written before anything is made.
 pub(crate) const NOTE: &str = "engine.json";

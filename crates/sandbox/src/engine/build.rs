@@ -1,7 +1,6 @@
 //! Has an engine build an image: BuildKit by Docker's API, Buildah by Podman's. Both take the context as an
 //! archive in the body of one request, honour cache mounts, and tell what they do as they do it.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use cofferdam_core::spec::Network;
@@ -18,7 +17,8 @@ pub(crate) struct Build<'a> {
     /// The Dockerfile's name in it.
     pub(crate) dockerfile: &'a str,
     pub(crate) tag: &'a str,
-    pub(crate) labels: &'a BTreeMap<&'static str, String>,
+    /// A name and its value.
+    pub(crate) label: (&'static str, &'a str),
     pub(crate) network: Network,
     pub(crate) timeout: Duration,
 }
@@ -62,7 +62,7 @@ impl Engine {
             "/build?dockerfile={}&t={}&labels={}&rm=1&forcerm=1",
             encoded(build.dockerfile),
             encoded(build.tag),
-            encoded(&json!(build.labels).to_string()),
+            encoded(&json!({ build.label.0: build.label.1 }).to_string()),
         );
         match self.flavor {
             // Newer engines take the time of all that they make from this argument.

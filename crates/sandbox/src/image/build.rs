@@ -1,6 +1,5 @@
 //! Builds the image of a project, where its inputs have changed since it was built.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -75,8 +74,8 @@ impl From<EngineError> for BuildError {
     }
 }
 
-pub(crate) const LABEL: &str = "cofferdam.image";
-pub(crate) const PROJECT: &str = "project";
+/// Whose image it is: state directory, project and inputs, each by its hash.
+pub(crate) const LABEL: &str = "cofferdam.build";
 
 /// The engine that builds for a backend. `auto` takes Docker's, else Podman's.
 pub fn engine(choice: BackendChoice, around: &Surroundings) -> Result<Engine, Lack> {
@@ -123,17 +122,13 @@ impl Order<'_> {
         }
         let image = self.name(&inputs)?;
         let dockerfile = blake3::hash(self.draft.text.as_bytes()).to_hex().to_string();
-        let labels = BTreeMap::from([
-            (LABEL, PROJECT.to_owned()),
-            ("cofferdam.project", key(workspace)),
-            ("cofferdam.inputs", inputs.clone()),
-            (docker::LABEL_STATE, docker::state_label(state.root())),
-        ]);
+        // One label: Podman puts several down in whatever order, and the image would be another each time.
+        let label = format!("{}/{}/{inputs}", docker::state_label(state.root()), key(workspace));
         let asked = Asked {
             context: &context,
             dockerfile: &self.draft.name(),
             tag: image.as_str(),
-            labels: &labels,
+            label: (LABEL, &label),
             network: self.draft.network,
             timeout: Duration::from_millis(self.timeout.millis),
         };

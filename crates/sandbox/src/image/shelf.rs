@@ -1,7 +1,7 @@
 //! The images that were built of projects, as an engine has them: listed, and removed by policy.
 //!
-//! Ours is what carries the labels of this very state directory and the name that we gave it, or is written down
-//! with its id. Labels alone prove nothing: whoever builds on one of our images inherits them. What a container uses is never removed.
+//! Ours is what carries the label of this very state directory and the name that we gave it, or is written down
+//! with its id. A label alone proves nothing: whoever builds on one of our images inherits it. What a container uses is never removed.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use cofferdam_core::quantity::{ByteSize, Span};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::build::{BuildError, LABEL, PROJECT};
+use super::build::{BuildError, LABEL};
 use super::store::{self, Known};
 use crate::backend::docker;
 use crate::clock;
@@ -60,9 +60,8 @@ struct Summary {
 
 /// All of ours, the newest first.
 pub fn list(state: &StateDir, engine: &Engine) -> Result<Vec<Shelved>, BuildError> {
-    // By one label: asked for two at once, Podman finds nothing.
-    let whose = format!("{}={}", docker::LABEL_STATE, docker::state_label(state.root()));
-    let filter = labelled(&whose);
+    let whose = docker::state_label(state.root());
+    let filter = labelled(LABEL);
     let images: Vec<Summary> =
         engine.get(&format!("/images/json?filters={filter}"), Patience::Long)?;
     let containers: Vec<Value> = engine.get("/containers/json?all=1", Patience::Long)?;
@@ -71,7 +70,7 @@ pub fn list(state: &StateDir, engine: &Engine) -> Result<Vec<Shelved>, BuildErro
     let known = store::all(state)?;
     let mut ours: Vec<Shelved> = images
         .into_iter()
-        .filter(|image| is_ours(image, &known, engine))
+        .filter(|image| is_ours(image, &whose, &known, engine))
         .map(|image| {
             let project = owner(&known, &image.id, engine);
             // An image without times in it does not know when it was built.
@@ -109,12 +108,12 @@ fn names(image: &Summary) -> Vec<String> {
     tags.filter(|tag| !tag.contains("<none>")).cloned().collect()
 }
 
-fn is_ours(image: &Summary, known: &[Known], engine: &Engine) -> bool {
-    let label = |name: &str| image.labels.as_ref().and_then(|labels| labels.get(name));
-    let Some(inputs) = label("cofferdam.inputs").and_then(|inputs| inputs.get(..16)) else {
-        return false;
-    };
-    if label(LABEL).is_none_or(|kind| kind != PROJECT) {
+fn is_ours(image: &Summary, whose: &str, known: &[Known], engine: &Engine) -> bool {
+    let label = image.labels.as_ref().and_then(|labels| labels.get(LABEL));
+    let mut parts = label.map(|label| label.split('/')).into_iter().flatten();
+    let (owner_of, _, inputs) = (parts.next(), parts.next(), parts.next());
+    let Some(inputs) = inputs.and_then(|inputs| inputs.get(..16)) else { return false };
+    if owner_of != Some(whose) {
         return false;
     }
     let names = names(image);
