@@ -33,6 +33,25 @@ pub(super) fn name_paths(scopes: &Scopes<'_>, name: &str, scope: usize) -> Vec<S
     found
 }
 
+/// Whether a function of this name, or at the end of this path, gives something that is known by a text.
+pub(super) fn leads_on(path: &str) -> bool {
+    matches!(
+        path.rsplit('.').next(),
+        Some(
+            "__import__"
+                | "import_module"
+                | "getattr"
+                | "vars"
+                | "globals"
+                | "locals"
+                | "get"
+                | "__getitem__"
+                | "pop"
+                | "__getattribute__"
+        )
+    )
+}
+
 struct Reader<'s, 'a> {
     scopes: &'s Scopes<'a>,
     /// What may still be looked at: names that are bound many times to names that are bound many times

@@ -226,22 +226,14 @@ where
                     self.out.mixed.push(range(name));
                 }
                 if name.ctx == ExprContext::Load {
-                    let (scopes, scope) = (self.scopes, self.scope);
-                    let key = (name.id.as_str(), scope);
-                    let paths = self
-                        .known
-                        .entry(key)
-                        .or_insert_with(|| meaning::name_paths(scopes, key.0, scope));
-                    let paths = if paths.is_empty() && self.source[range(name)] != *name.id.as_str()
-                    {
-                        vec![name.id.to_string()]
-                    } else {
-                        paths.clone()
-                    };
+                    let mut paths = self.name_paths(&name.id).to_vec();
+                    if paths.is_empty() && self.source[range(name)] != *name.id.as_str() {
+                        paths.push(name.id.to_string());
+                    }
                     self.note(range(name), paths, Noted::Name);
                 }
             }
-            Expr::Call(_) | Expr::Subscript(_) => {
+            Expr::Call(_) | Expr::Subscript(_) if self.may_fold(expr) => {
                 let paths = meaning::paths(self.scopes, expr, self.scope);
                 let paths = paths.into_iter().filter(|path| !path.contains('(')).collect();
                 self.note(range(expr), paths, Noted::Fold);
@@ -249,6 +241,37 @@ where
             _ => {}
         }
         visitor::walk_expr(self, expr);
+    }
+}
+
+impl<'s, 'a> Cutter<'s, 'a> {
+    /// What a name stands for where we are, looked up once.
+    fn name_paths(&mut self, name: &'s str) -> &[String] {
+        let (scopes, scope) = (self.scopes, self.scope);
+        self.known.entry((name, scope)).or_insert_with(|| meaning::name_paths(scopes, name, scope))
+    }
+
+    /// Whether a call or a subscript could stand for a name: most could not, and need not be looked into.
+    fn may_fold(&mut self, expr: &'s Expr) -> bool {
+        match expr {
+            Expr::Call(call) => match &*call.func {
+                Expr::Name(name) => {
+                    self.name_paths(&name.id).iter().any(|path| meaning::leads_on(path))
+                }
+                Expr::Attribute(method) => meaning::leads_on(&method.attr),
+                Expr::Lambda(_) => false,
+                _ => true,
+            },
+            Expr::Subscript(part) => match &*part.value {
+                Expr::Name(name) => !self.name_paths(&name.id).is_empty(),
+                Expr::Attribute(of) => {
+                    matches!(of.attr.as_str(), "modules" | "__dict__" | "__builtins__")
+                }
+                Expr::StringLiteral(_) | Expr::Tuple(_) | Expr::List(_) | Expr::Dict(_) => false,
+                _ => true,
+            },
+            _ => false,
+        }
     }
 }
 
