@@ -248,13 +248,13 @@ fn where_no_sandbox_can_be_made_nothing_runs() {
 }
 
 #[test]
-fn a_wrong_file_is_refused_with_its_line_and_what_is_not_built_in_by_name() {
+fn a_wrong_file_is_refused_with_its_line() {
     let env = env();
     cheats(&env, 3, 1);
     let good = fs::read_to_string(env.workspace().join("loop.yaml")).unwrap();
     for (text, part) in [
         (good.replace("seed: 3", "sed: 3"), "sed: unknown key"),
-        (format!("{good}check: strategy\n"), "not built in"),
+        (format!("{good}check: strict\n"), "none of off, agent, strategy"),
         (good.replace("protected: [tests,", "protected: ['!tests',"), "cannot take back"),
     ] {
         env.file("loop.yaml", text);
@@ -285,6 +285,28 @@ fn a_page_shows_no_markup_that_a_candidate_chose() {
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("<svg") && page.contains("&lt;b&gt;&amp;amp;"), "{page}");
     assert!(!page.contains("<script") && !page.contains("<b>"), "{page}");
+}
+
+#[test]
+fn the_validator_looks_at_candidates_before_they_run() {
+    let env = env();
+    cheats(&env, 2, 1);
+    let program = "case $(cat) in *'\"iteration\":1,'*) echo 'import os; os.system(\"id\")' ;; *) echo 'x = 1' ;; esac";
+    env.file("gen.sh", format!("{program} > candidate.py; echo 20 > x\n"));
+    let text = fs::read_to_string(env.workspace().join("loop.yaml")).unwrap();
+    env.file("loop.yaml", format!("{text}check: strategy\n"));
+    run_loop(&env, &["--quiet"]).assert_exit(0);
+    let history = history(&env);
+    assert_eq!(history[0]["reason"], "check", "{history:?}");
+    assert!(
+        history[0]["detail"].as_str().unwrap().starts_with("candidate.py: line 1"),
+        "{history:?}"
+    );
+    assert_eq!(history[1]["verdict"], "champion", "{history:?}");
+    // Of the first nothing but the generator was run.
+    let events = env.events();
+    let rejected = events.iter().find(|event| event["type"] == "loop.rejected").unwrap();
+    assert_eq!(rejected["runs"].as_array().unwrap().len(), 1);
 }
 
 /// The worked example, as it lies in the repository.

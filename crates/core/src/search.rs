@@ -14,7 +14,7 @@ mod judge;
 mod objective;
 mod settings;
 
-pub use file::{Budget, ChangeBudget, Check, LoopFile, StartFrom, Step};
+pub use file::{Budget, ChangeBudget, LoopFile, StartFrom, Step};
 pub use history::{History, Stop};
 pub use input::{input, seed_of};
 pub use judge::{Measured, Reason, Trial, Verdict, judge};

@@ -13,8 +13,6 @@ mod iteration;
 mod place;
 mod protect;
 
-use std::path::Path;
-
 use cofferdam_core::backend::Backend;
 use cofferdam_core::env::{EnvName, EnvValue};
 use cofferdam_core::paths::Arg;
@@ -22,6 +20,7 @@ use cofferdam_core::refusal::Refusal;
 use cofferdam_core::result::ResultRule;
 use cofferdam_core::search::{LoopFile, Stop};
 
+use crate::check::Validator;
 use crate::engine::Surroundings;
 use crate::launcher::LauncherError;
 use crate::request::Request;
@@ -29,12 +28,6 @@ use crate::run::{Prepared, RunError, prepare};
 use crate::state::{StateDir, StateError};
 pub use place::{Asked, Line, Meta, Opened, Place, PlaceError, Summary, list, summary};
 pub use protect::ProtectError;
-
-/// Says what is wrong with the text of a changed file.
-pub trait Validator: std::fmt::Debug + Sync {
-    /// What was found; nothing where the file may run.
-    fn findings(&self, path: &Path, text: &[u8]) -> Vec<String>;
-}
 
 /// The requests of the three steps, as their sandboxes are to be.
 #[derive(Debug, Clone)]
@@ -51,7 +44,7 @@ pub struct Search<'a> {
     pub(crate) actor: &'a str,
     pub(crate) around: &'a Surroundings,
     pub(crate) file: &'a LoopFile,
-    pub(crate) validator: Option<&'a dyn Validator>,
+    pub(crate) validator: Option<&'a Validator>,
     steps: Steps,
 }
 
@@ -146,7 +139,7 @@ impl<'a> Search<'a> {
 
     /// Has changed files looked at before they run.
     #[must_use]
-    pub fn checked_by(mut self, validator: &'a dyn Validator) -> Self {
+    pub fn checked_by(mut self, validator: &'a Validator) -> Self {
         self.validator = Some(validator);
         self
     }

@@ -3,7 +3,7 @@
 mod files;
 
 use std::io::{self, Read as _, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -116,16 +116,35 @@ fn read(from: impl io::Read) -> io::Result<Vec<u8>> {
 }
 
 fn validator(args: &CheckArgs, context: &Context) -> Result<Validator, Failure> {
-    let settings = settings::load(context, &context.cwd, Entries::default())
+    made(args.profile, &args.deny, &args.rules, &context.cwd, context)
+}
+
+/// The validator of this profile, with the rules and levels of the settings that hold in `directory`.
+pub(crate) fn of_profile(
+    profile: Profile,
+    directory: &Path,
+    context: &Context,
+) -> Result<Validator, Failure> {
+    made(Some(profile), &[], &[], directory, context)
+}
+
+fn made(
+    profile: Option<Profile>,
+    deny: &[String],
+    rules: &[PathBuf],
+    directory: &Path,
+    context: &Context,
+) -> Result<Validator, Failure> {
+    let settings = settings::load(context, directory, Entries::default())
         .map_err(|error| error.failure(Exit::Failed))?
         .settings()
         .check;
     let mut levels: Levels = settings.levels;
-    levels.profile = args.profile.unwrap_or(levels.profile);
-    levels.deny.extend(args.deny.iter().cloned());
+    levels.profile = profile.unwrap_or(levels.profile);
+    levels.deny.extend(deny.iter().cloned());
     let inline = if settings.suppressions { InlineAllow::Honoured } else { InlineAllow::Refused };
     let mut validator = Validator::new(levels, inline);
-    let own = args.rules.iter().map(|path| context.resolve(path));
+    let own = rules.iter().map(|path| context.resolve(path));
     for path in settings.rules.into_iter().map(|path| path.0).chain(own) {
         validator.add_rules(&path).map_err(|error| {
             Failure::new(Exit::Usage, error)

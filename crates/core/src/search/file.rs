@@ -7,6 +7,7 @@ use super::objective::{Constraint, Goal, Objective};
 use super::settings::{self, Setting};
 use crate::changes::ChangePath;
 use crate::changes::glob::Globs;
+use crate::check::Profile;
 use crate::config::error::Problems;
 use crate::config::{ConfigError, MAX_FILE_BYTES, yaml};
 use crate::quantity::{ByteSize, Span};
@@ -18,7 +19,8 @@ pub struct LoopFile {
     pub generator: Step,
     /// What the generator prints becomes this file.
     pub writes: Option<ChangePath>,
-    pub check: Check,
+    /// What is looked for in a candidate's text before it runs.
+    pub check: Profile,
     pub run: Step,
     pub expect_exit: i32,
     pub score: Option<Step>,
@@ -45,13 +47,6 @@ pub struct Step {
     pub command: Vec<String>,
     pub timeout: Option<Span>,
     pub sandbox: Vec<Setting>,
-}
-
-/// What is looked for in a candidate's text before it runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Check {
-    Off,
-    Profile(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,9 +122,13 @@ fn read(text: &str, problems: &mut Problems) -> Option<LoopFile> {
     });
     let scored = top.get("score").is_some();
     let score = top.map("score", problems).and_then(|fields| step(fields, problems));
-    let check = match top.text("check", problems) {
-        None | Some("off") => Check::Off,
-        Some(profile) => Check::Profile(profile.to_owned()),
+    let check = match (top.get("check"), top.text("check", problems)) {
+        (Some(node), Some(text)) => Profile::parse(text).unwrap_or_else(|| {
+            let names = Profile::NAMES.join(", ");
+            problems.about("check", node.line, format!("{text:?} is none of {names}"));
+            Profile::Off
+        }),
+        _ => Profile::Off,
     };
     let sandbox = settings::read(&mut top, problems);
     let metrics = metrics(&mut top, problems);

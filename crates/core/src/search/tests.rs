@@ -88,6 +88,7 @@ fn what_is_wrong_is_said_with_its_line() {
         (&format!("{LEAST}protected: ['a//b']"), "protected"),
         (&format!("{LEAST}constraints: ['drawdown <= 1']"), "none of the metrics"),
         (&format!("{LEAST}constraints: ['score is 1']"), "NAME, one of"),
+        (&format!("{LEAST}check: strict"), "none of off, agent, strategy"),
         (&format!("{LEAST}start_from: yesterday"), "workspace or champion"),
         (&format!("{LEAST}sandbox: {{backend: local}}"), "cannot ask for the bare host"),
         (&format!("{LEAST}sandbox: {{blocked: []}}"), "sandbox.blocked: unknown key"),

@@ -1,16 +1,18 @@
 //! What a candidate is: the changes that its generator left, looked at before they run.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use cofferdam_core::changes::glob::{Globs, Shape};
 use cofferdam_core::changes::{Content, Entry, FileNode, Node, Totals};
+use cofferdam_core::check::Level;
 use cofferdam_core::inert::Inert;
 use cofferdam_core::record::Record;
 use cofferdam_core::search::{ChangeBudget, Reason};
 
-use super::Validator;
 use crate::changes::{ChangeSet, Objects, REPOSITORY, SetError};
+use crate::check::{LARGEST_SOURCE, Lang, Source, Validator};
 use crate::runs::Store;
 
 /// What is asked of a candidate's changes.
@@ -18,7 +20,7 @@ use crate::runs::Store;
 pub(super) struct Rules<'a> {
     pub(super) protected: Globs,
     pub(super) budget: ChangeBudget,
-    pub(super) validator: Option<&'a dyn Validator>,
+    pub(super) validator: Option<&'a Validator>,
 }
 
 /// A candidate, as far as it can be known without running it.
@@ -43,9 +45,6 @@ pub(super) enum Unusable {
     #[error("its manifest cannot be read")]
     Manifest(#[from] cofferdam_core::changes::manifest::ManifestError),
 }
-
-/// The largest file that a validator is given; a larger one is an offence of its own.
-const LARGEST_CHECKED: u64 = 16 << 20;
 
 /// Looks at all that a run changed.
 pub(super) fn inspect(
@@ -112,13 +111,13 @@ impl Seen<'_> {
         match (self.rules.validator, content) {
             (_, Content::Unknown) => Some((Reason::TooLarge, format!("{name} was not kept"))),
             (Some(validator), Content::Kept(hash)) => {
-                let bytes = match objects.read(*hash, *size) {
-                    Ok(bytes) if *size <= LARGEST_CHECKED => bytes,
-                    Ok(_) => return Some((Reason::Check, format!("{name} is too large to check"))),
-                    Err(_) => return Some((Reason::Unsealed, format!("{name} cannot be read"))),
+                if *size > LARGEST_SOURCE as u64 {
+                    return Some((Reason::Check, format!("{name} is too large to check")));
+                }
+                let Ok(bytes) = objects.read(*hash, *size) else {
+                    return Some((Reason::Unsealed, format!("{name} cannot be read")));
                 };
-                let path = Path::new(std::ffi::OsStr::from_bytes(path));
-                let found = validator.findings(path, &bytes).into_iter().next()?;
+                let found = findings(validator, path, &bytes).err()?;
                 Some((Reason::Check, format!("{name}: {found}")))
             }
             _ => None,
@@ -135,5 +134,19 @@ impl Seen<'_> {
         let offence = self.offence.or_else(too_large);
         let digest = self.hasher.finalize().to_hex().to_string();
         Candidate { digest, files, bytes, offence }
+    }
+}
+
+/// The first thing in a file that the validator denies.
+fn findings(validator: &Validator, path: &[u8], bytes: &[u8]) -> Result<(), String> {
+    let path = Path::new(OsStr::from_bytes(path));
+    let Some(lang) = Lang::of_file(path, bytes) else { return Ok(()) };
+    let name = path.to_string_lossy();
+    let report = validator
+        .check(Source { name: &name, lang, bytes })
+        .map_err(|error| format!("the rules cannot be used: {error}"))?;
+    match report.findings.iter().find(|finding| finding.level == Level::Deny) {
+        None => Ok(()),
+        Some(found) => Err(format!("line {}: {} ({})", found.line, found.message, found.rule)),
     }
 }

@@ -5,11 +5,12 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use cofferdam_core::check::Profile;
 use cofferdam_core::config::Key;
 use cofferdam_core::inert::Inert;
 use cofferdam_core::outcome::exit_code;
 use cofferdam_core::paths::Arg;
-use cofferdam_core::search::{Check, LoopFile, Setting, Step, Stop};
+use cofferdam_core::search::{LoopFile, Setting, Step, Stop};
 use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::request::Request;
 use cofferdam_sandbox::search::{
@@ -21,6 +22,7 @@ use super::LoopArgs;
 use super::live::Live;
 use super::report;
 use crate::asking::{Wanted, not_run, open_state, say};
+use crate::commands::check;
 use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::{Failure, refused};
@@ -46,14 +48,18 @@ pub(super) fn run(
         let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
         not_run(anyhow!("{}", lines.join("\n"))).hint("docs/usage/loop.md describes every key")
     })?;
-    if let Check::Profile(profile) = &file.check {
-        let message = format!("check: {profile:?}: the code validator is not built in");
-        return Err(not_run(anyhow!(message)).hint("write `check: off`; the sandbox is the wall"));
-    }
     let steps = steps(args, &file, context)?;
     let workspace = steps.run.spec.workspace.real.0.clone();
     let (state, engines) = (open_state(context)?, context.engines());
-    let search = Search::new(&state, &context.actor, &engines, &file, steps).map_err(failure)?;
+    let mut search =
+        Search::new(&state, &context.actor, &engines, &file, steps).map_err(failure)?;
+    let validator = match file.check {
+        Profile::Off => None,
+        profile => Some(check::of_profile(profile, &workspace, context)?),
+    };
+    if let Some(validator) = &validator {
+        search = search.checked_by(validator);
+    }
     let plans = search.plans().map_err(failure)?;
     let flags = format!("{sandbox:?}");
     let asked = Asked {
