@@ -173,7 +173,7 @@ fn killed_at_any_moment_it_goes_on_as_if_it_had_not_been() {
             break;
         }
         // Spread over the start, the steps of a batch and the decisions.
-        moment = (moment * 37 + 91) % 700 + 30;
+        moment = (moment * 37 + 91) % 150 + 20;
         std::thread::sleep(Duration::from_millis(moment));
         if child.try_wait().unwrap().is_some() {
             break;
@@ -291,7 +291,7 @@ fn a_page_shows_no_markup_that_a_candidate_chose() {
 fn the_validator_looks_at_candidates_before_they_run() {
     let env = env();
     cheats(&env, 2, 1);
-    let program = "case $(cat) in *'\"iteration\":1,'*) echo 'import os; os.system(\"id\")' ;; *) echo 'x = 1' ;; esac";
+    let program = "case $(cat) in *'\"version\":1,\"iteration\":1,'*) echo 'import os; os.system(\"id\")' ;; *) echo 'x = 1' ;; esac";
     env.file("gen.sh", format!("{program} > candidate.py; echo 20 > x\n"));
     let text = fs::read_to_string(env.workspace().join("loop.yaml")).unwrap();
     env.file("loop.yaml", format!("{text}check: strategy\n"));
