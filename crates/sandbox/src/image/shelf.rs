@@ -92,7 +92,8 @@ pub fn list(state: &StateDir, engine: &Engine) -> Result<Vec<Shelved>, BuildErro
             }
         })
         .collect();
-    ours.sort_by(|a, b| (b.created, &b.id).cmp(&(a.created, &a.id)));
+    // Of those that were built within one second, the current one is the newest.
+    ours.sort_by(|a, b| (b.created, b.is_current, &b.id).cmp(&(a.created, a.is_current, &a.id)));
     Ok(ours)
 }
 
