@@ -5,7 +5,7 @@
 use std::io::{self, Write as _};
 
 use cofferdam_core::command::Approval;
-use cofferdam_core::config::{Entries, Key, Resolved};
+use cofferdam_core::config::{Entries, Key, Resolved, Settings};
 use cofferdam_core::inert::Inert;
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::policy::forbidden::Places;
@@ -158,7 +158,7 @@ fn request(wanted: &Wanted<'_>, context: &Context) -> Result<Request, Box<Turned
     if settings.images.auto_build && may_build && wanted.image == OwnImage::Built {
         on_demand::build(&settings, &wanted.workspace, context)?;
     }
-    let ask = ask(wanted, context, &resolved)?;
+    let ask = ask(wanted, context, &resolved, &settings)?;
     let request = assemble(&settings, ask)?;
     for note in &request.notes {
         say(&format!("note: {note}"));
@@ -166,8 +166,12 @@ fn request(wanted: &Wanted<'_>, context: &Context) -> Result<Request, Box<Turned
     Ok(request)
 }
 
-fn ask(wanted: &Wanted<'_>, context: &Context, resolved: &Resolved) -> Result<Ask, Refusal> {
-    let settings = resolved.settings();
+fn ask(
+    wanted: &Wanted<'_>,
+    context: &Context,
+    resolved: &Resolved,
+    settings: &Settings,
+) -> Result<Ask, Refusal> {
     let mut passed = std::collections::BTreeMap::new();
     for name in &settings.sandbox.env_passthrough {
         // A name that is not set on the host is not set inside either.

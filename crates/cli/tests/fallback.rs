@@ -5,27 +5,10 @@
     reason = "a test that cannot look at its own surroundings has failed"
 )]
 
-use cofferdam_testkit::{Finished, TestEnv};
+use cofferdam_testkit::TestEnv;
 
 fn env() -> TestEnv {
     TestEnv::with_binary(env!("CARGO_BIN_EXE_cofferdam"))
-}
-
-/// Runs cofferdam where no sandbox can be made: as a root of a user namespace that lost every capability,
-/// as in a bare container.
-fn where_nothing_is_usable(env: &TestEnv, args: &[&str]) -> Finished {
-    let cofferdam = env.cofferdam();
-    let mut bare = env.program("unshare");
-    bare.args([
-        "--user",
-        "--map-root-user",
-        "setpriv",
-        "--inh-caps=-all",
-        "--bounding-set=-all",
-        "--",
-    ]);
-    bare.arg(cofferdam.get_program()).arg("run").args(args);
-    env.finish(bare)
 }
 
 fn types(env: &TestEnv) -> Vec<String> {
@@ -35,7 +18,7 @@ fn types(env: &TestEnv) -> Vec<String> {
 #[test]
 fn without_a_usable_sandbox_nothing_runs_and_the_remedy_is_named() {
     let env = env();
-    let done = where_nothing_is_usable(&env, &["--", "touch", "ran"]);
+    let done = env.run_where_nothing_is_usable(&["run", "--", "touch", "ran"]);
     done.assert_exit(125).assert_stderr_has("no usable sandbox");
     done.assert_stderr_has("remedy:").assert_stderr_has("cofferdam doctor");
     assert!(!env.workspace().join("ran").exists());
@@ -45,7 +28,7 @@ fn without_a_usable_sandbox_nothing_runs_and_the_remedy_is_named() {
 fn the_host_file_may_let_it_fall_back() {
     let env = env();
     env.host_config("sandbox: { fallback_to_direct: true }");
-    let done = where_nothing_is_usable(&env, &["--quiet", "--", "touch", "ran"]);
+    let done = env.run_where_nothing_is_usable(&["run", "--quiet", "--", "touch", "ran"]);
     done.assert_exit(0).assert_stderr_has("WARNING: NO SANDBOX");
     assert!(env.workspace().join("ran").exists());
     assert!(types(&env).contains(&"sandbox.fallback_to_direct".to_owned()));
@@ -57,7 +40,7 @@ fn the_same_line_in_the_project_file_changes_nothing_but_a_warning() {
     let env = env();
     env.project_config("sandbox: { fallback_to_direct: true }");
     env.run(["trust"]);
-    let done = where_nothing_is_usable(&env, &["--", "touch", "ran"]);
+    let done = env.run_where_nothing_is_usable(&["run", "--", "touch", "ran"]);
     done.assert_exit(125).assert_stderr_has("fallback_to_direct");
     assert!(!env.workspace().join("ran").exists());
     assert!(!types(&env).contains(&"sandbox.fallback_to_direct".to_owned()));

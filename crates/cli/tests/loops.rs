@@ -229,17 +229,7 @@ fn where_no_sandbox_can_be_made_nothing_runs() {
     refused.assert_exit(125);
     for config in ["sandbox: {}", "sandbox: { fallback_to_direct: true }"] {
         env.host_config(config);
-        let mut bare = env.program("unshare");
-        bare.args([
-            "--user",
-            "--map-root-user",
-            "setpriv",
-            "--inh-caps=-all",
-            "--bounding-set=-all",
-            "--",
-        ]);
-        bare.arg(env!("CARGO_BIN_EXE_cofferdam")).args(["loop", "loop.yaml"]);
-        let done = env.finish(bare);
+        let done = env.run_where_nothing_is_usable(&["loop", "loop.yaml"]);
         done.assert_exit(125).assert_stderr_has("remedy:");
     }
     assert_eq!(fs::read_to_string(env.workspace().join("x")).unwrap(), "0\n");

@@ -192,14 +192,17 @@ pub(crate) fn perform_with(
     let By { starter, session, signals } = by;
     let Prepared { selection, plan, engine, program } = prepared;
     // From here on a signal is passed on to the command, not fatal to us.
-    let taken = match (signals, plan.terminal) {
-        (Some(_), _) => None,
-        (None, Terminal::Streams) => Some(Signals::take()),
-        (None, Terminal::Tty) => Some(Signals::take_with_resizes()),
-    };
-    let taken = taken.transpose().map_err(|source| RunError::Signals { source })?;
-    let Some(signals) = signals.or(taken.as_ref()) else {
-        unreachable!("they are given or taken");
+    let taken;
+    let signals = match signals {
+        Some(signals) => signals,
+        None => {
+            taken = match plan.terminal {
+                Terminal::Streams => Signals::take(),
+                Terminal::Tty => Signals::take_with_resizes(),
+            }
+            .map_err(|source| RunError::Signals { source })?;
+            &taken
+        }
     };
     let started_at = clock::now();
     let run = clock::new_run_id(started_at)?;

@@ -195,6 +195,17 @@ impl TestEnv {
         self.finish(command)
     }
 
+    /// Runs the binary where no sandbox can be made: as a root of a user namespace that lost every capability, as in
+    /// a bare container.
+    #[track_caller]
+    pub fn run_where_nothing_is_usable(&self, args: &[&str]) -> Finished {
+        let mut bare = self.program("unshare");
+        bare.args(["--user", "--map-root-user", "setpriv", "--inh-caps=-all"]);
+        bare.args(["--bounding-set=-all", "--"]);
+        bare.arg(self.cofferdam().get_program()).args(args);
+        self.finish(bare)
+    }
+
     /// Runs a command made by [`TestEnv::cofferdam`] to its end.
     #[track_caller]
     pub fn finish(&self, mut command: Command) -> Finished {
