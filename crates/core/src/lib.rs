@@ -13,6 +13,7 @@
 //! - [`command`]: command lines as values, and what policy says of them.
 //! - [`check`]: what a look at source code found.
 //! - [`search`]: a loop that tries candidates and keeps the best, as values and decisions.
+//! - [`control`]: the control plane's nouns, states and wire types.
 //! - [`event`], [`chain`]: the tamper-evident story of it.
 //! - [`machine`]: what paths are called by engines in machines of their own.
 //! - [`inert`], [`redact`]: untrusted bytes made harmless, secrets made invisible.
@@ -27,6 +28,7 @@ pub mod changes;
 pub mod check;
 pub mod command;
 pub mod config;
+pub mod control;
 pub mod dockerfile;
 pub mod env;
 pub mod event;

@@ -1,0 +1,25 @@
+//! The control plane's nouns, as values: what is stored, what crosses the wire, and what may follow what.
+//!
+//! - [`id`]: names of everything that lasts.
+//! - [`project`], [`role`], [`task`], [`workflow`], [`approval`], [`runner`], [`token`], [`artifact`]: the resources of `/v1`.
+//! - [`state`]: the states of a task and the only moves between them.
+//! - [`report`]: what a runner and the server say to each other.
+//! - [`timeline`]: events as the API shows them.
+//! - [`problem`], [`page`]: how an answer says no, and how it says "there is more".
+//!
+//! Pure: nothing here knows a clock, a database or a socket. Inputs refuse fields that they do not know.
+
+pub mod approval;
+pub mod artifact;
+pub mod id;
+pub mod page;
+pub mod problem;
+pub mod project;
+pub mod report;
+pub mod role;
+pub mod runner;
+pub mod state;
+pub mod task;
+pub mod timeline;
+pub mod token;
+pub mod workflow;
