@@ -31,7 +31,7 @@ pub(crate) use scan::{depth, tree};
 
 use python::Words;
 use rules::{LARGEST_FILE, RuleFile, Ruleset, Sight};
-use scan::TooHard;
+use scan::{Depth, TooHard};
 use sink::Sink;
 use suppression::Suppressions;
 
@@ -119,7 +119,7 @@ impl Validator {
         if let Err(error) = std::str::from_utf8(source.bytes) {
             sink.own(&own::ENCODING, error.valid_up_to()..error.valid_up_to());
         }
-        for (at, _) in text.char_indices().filter(|(_, c)| turns_text(*c)).take(MOST_INVISIBLE) {
+        for at in turns(text).take(MOST_INVISIBLE) {
             sink.own(&own::INVISIBLE, at..at);
         }
         if source.lang == Lang::Python {
@@ -161,7 +161,7 @@ fn look_at_tree(text: &str, lang: Lang, loaded: &Loaded, sink: &mut Sink<'_>) {
     if !is_script && loaded.raw.is_empty() {
         return;
     }
-    let document = match scan::parse(text, lang) {
+    let document = match scan::parse(text, lang, Depth::Measured) {
         Ok(document) => document,
         Err(TooHard::Steps) => return sink.own(&own::TOO_HARD, 0..0),
         Err(TooHard::Depth) => return sink.own(&own::TOO_DEEP, 0..0),
@@ -181,9 +181,11 @@ fn look_at_tree(text: &str, lang: Lang, loaded: &Loaded, sink: &mut Sink<'_>) {
 const MOST_ERRORS: usize = 20;
 const MOST_INVISIBLE: usize = 20;
 
-/// Characters that change the direction of the text after them.
-const fn turns_text(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Where characters stand that change the direction of the text after them: all begin with one byte, which is rare.
+fn turns(text: &str) -> impl Iterator<Item = usize> {
+    let turns_text = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let first = memchr::memchr_iter(0xe2, text.as_bytes());
+    first.filter(move |&at| text[at..].starts_with(turns_text))
 }
 
 fn built_in() -> Result<Vec<RuleFile>, RuleError> {

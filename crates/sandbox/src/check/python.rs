@@ -20,7 +20,7 @@ pub(super) use words::Words;
 use super::language::Lang;
 use super::own;
 use super::rules::Ruleset;
-use super::scan::{self, DEEPEST, TooHard};
+use super::scan::{self, DEEPEST, Depth, TooHard};
 use super::sink::Sink;
 use scope::Scopes;
 
@@ -74,7 +74,12 @@ fn look(source: &str, rules: &Ruleset, words: &Words, sink: &mut Sink<'_>) {
         sink.own(&own::TOO_HARD, 0..0);
     }
     let resolved = pieces.resolved;
-    match scan::parse(resolved.text(), Lang::Python) {
+    // A tree is no deeper than the longest piece is long, unless errors join pieces; the way through it is saved.
+    let depth = match pieces.longest {
+        longest if longest < DEEPEST / 2 && parsed.errors().is_empty() => Depth::Known,
+        _ => Depth::Measured,
+    };
+    match scan::parse(resolved.text(), Lang::Python, depth) {
         Err(TooHard::Steps) => sink.own(&own::TOO_HARD, 0..0),
         Err(TooHard::Depth) => sink.own(&own::TOO_DEEP, 0..0),
         Ok(document) => scan::matches(document, rules, &mut |rule, range| {

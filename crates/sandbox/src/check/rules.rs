@@ -5,7 +5,7 @@
 //! With `metadata.resolved: true` it is held against text in which names are what they stand for: `s(x)`
 //! after `from os import system as s` reads `os.system(x)` there.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use ast_grep_config::{
@@ -62,6 +62,15 @@ pub(super) enum Sight {
     Resolved,
 }
 
+/// What a rule's word must follow in a text that the rule can match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Roots {
+    /// Anything, or nothing.
+    Any,
+    /// The word is the end of a path that begins with one of these names: `os` of `os.system`.
+    Of(BTreeSet<String>),
+}
+
 /// Rules for one language and one sight.
 pub(super) struct Ruleset {
     rules: Vec<(RuleFacts, RuleCore)>,
@@ -70,7 +79,7 @@ pub(super) struct Ruleset {
     by_word: HashMap<String, Vec<usize>>,
     /// Rules that may match whatever names stand there.
     wordless: Vec<bool>,
-    words: BTreeSet<String>,
+    words: BTreeMap<String, Roots>,
 }
 
 impl std::fmt::Debug for Ruleset {
@@ -114,7 +123,7 @@ impl Ruleset {
     }
 
     /// One of these stands in every text that a rule of this set can match.
-    pub(super) fn words(&self) -> &BTreeSet<String> {
+    pub(super) fn words(&self) -> &BTreeMap<String, Roots> {
         &self.words
     }
 }
@@ -130,7 +139,7 @@ pub(super) struct RuleFile {
 struct Document {
     config: SerializableRuleConfig<Lang>,
     sight: Sight,
-    words: BTreeSet<String>,
+    words: BTreeMap<String, Roots>,
     words_are_listed: bool,
     facts: RuleFacts,
 }
@@ -168,7 +177,7 @@ pub(super) fn compile(files: &[&RuleFile], lang: Lang, sight: Sight) -> Result<R
         by_kind: Vec::new(),
         by_word: HashMap::new(),
         wordless: Vec::new(),
-        words: BTreeSet::new(),
+        words: BTreeMap::new(),
     };
     for file in files {
         let fitting =
@@ -182,7 +191,7 @@ pub(super) fn compile(files: &[&RuleFile], lang: Lang, sight: Sight) -> Result<R
                 id: document.facts.id.clone(),
                 message: chain(&error),
             })?;
-            set.words.extend(document.words.iter().cloned());
+            join(&mut set.words, document.words.clone());
             let at = set.rules.len();
             for kind in rule
                 .matcher
@@ -200,7 +209,7 @@ pub(super) fn compile(files: &[&RuleFile], lang: Lang, sight: Sight) -> Result<R
                 && !document.words_are_listed
                 && !document.words.is_empty();
             set.wordless.push(!is_named);
-            for word in document.words.iter().filter(|_| is_named) {
+            for word in document.words.keys().filter(|_| is_named) {
                 set.by_word.entry(word.clone()).or_default().push(at);
             }
             set.rules.push((document.facts.clone(), rule.matcher));
@@ -273,9 +282,10 @@ fn document(
         Some(_) => return Err(wrong("`metadata.resolved` is true or false")),
     };
     let rule = value.get("rule").ok_or_else(|| wrong("`rule` is missing"))?;
-    let mut words = BTreeSet::new();
+    let mut words = BTreeMap::new();
     if let Some(listed) = metadata.get("words").and_then(Value::as_array) {
-        words.extend(listed.iter().filter_map(Value::as_str).map(str::to_owned));
+        let listed = listed.iter().filter_map(Value::as_str);
+        words.extend(listed.map(|word| (word.to_owned(), Roots::Any)));
     }
     let words_are_listed = !words.is_empty();
     if !words_are_listed {
@@ -300,7 +310,7 @@ fn document(
 }
 
 /// Names of which one stands in everything that a rule can match; none where that cannot be told.
-fn rule_words(rule: &Value) -> Option<BTreeSet<String>> {
+fn rule_words(rule: &Value) -> Option<BTreeMap<String, Roots>> {
     let pattern = rule.get("pattern").and_then(Value::as_str).and_then(pattern_word);
     if let Some(word) = pattern {
         return Some([word].into());
@@ -310,20 +320,44 @@ fn rule_words(rule: &Value) -> Option<BTreeSet<String>> {
     let all = all.and_then(|all| all.iter().find_map(rule_words));
     all.or_else(|| {
         let any = rule.get("any").and_then(Value::as_array)?;
-        let words: Option<Vec<_>> = any.iter().map(rule_words).collect();
-        Some(words?.into_iter().flatten().collect())
+        let mut words = BTreeMap::new();
+        for rule in any {
+            join(&mut words, rule_words(rule)?);
+        }
+        Some(words)
     })
 }
 
+fn join(into: &mut BTreeMap<String, Roots>, more: BTreeMap<String, Roots>) {
+    for (word, roots) in more {
+        let joined = match (into.remove(&word), roots) {
+            (None, roots) => roots,
+            (Some(Roots::Of(mut one)), Roots::Of(other)) => {
+                one.extend(other);
+                Roots::Of(one)
+            }
+            (Some(_), _) => Roots::Any,
+        };
+        into.insert(word, joined);
+    }
+}
+
 /// The name that a pattern is about: the last one before its first bracket.
-fn pattern_word(pattern: &str) -> Option<String> {
+fn pattern_word(pattern: &str) -> Option<(String, Roots)> {
     let head = pattern.split(['(', '[']).next().unwrap_or(pattern);
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    head.split(|c: char| !is_name(c))
-        .rfind(|word| {
-            !word.is_empty() && !word.contains('$') && !["import", "from", "new"].contains(word)
-        })
-        .map(str::to_owned)
+    let word = head.split(|c: char| !is_name(c)).rfind(|word| {
+        !word.is_empty() && !word.contains('$') && !["import", "from", "new"].contains(word)
+    })?;
+    let path: Vec<&str> = head.split('.').collect();
+    let is_path = path.iter().all(|name| !name.is_empty() && name.chars().all(is_name));
+    let roots = match path.as_slice() {
+        [root, .., last] if is_path && *last == word && !head.contains('$') => {
+            Roots::Of([(*root).to_owned()].into())
+        }
+        _ => Roots::Any,
+    };
+    Some((word.to_owned(), roots))
 }
 
 #[cfg(test)]
@@ -332,14 +366,32 @@ mod tests {
 
     #[test]
     fn the_word_of_a_pattern() {
-        for (pattern, word) in [
-            ("os.system", Some("system")),
-            ("builtins.getattr(builtins, $$$)", Some("getattr")),
-            ("from socket import $$$", Some("socket")),
-            ("$X.__subclasses__", Some("__subclasses__")),
-            ("$X", None),
+        let of = |root: &str| Roots::Of([root.to_owned()].into());
+        for (pattern, word, roots) in [
+            ("os.system", "system", of("os")),
+            ("urllib.request.urlopen($$$)", "urlopen", of("urllib")),
+            ("builtins.getattr(builtins, $$$)", "getattr", of("builtins")),
+            ("from socket import $$$", "socket", Roots::Any),
+            ("import http.client", "client", Roots::Any),
+            ("subprocess.$F", "subprocess", Roots::Any),
+            ("$X.__subclasses__", "__subclasses__", Roots::Any),
+            ("antigravity", "antigravity", Roots::Any),
         ] {
-            assert_eq!(pattern_word(pattern).as_deref(), word, "{pattern}");
+            assert_eq!(pattern_word(pattern), Some((word.to_owned(), roots)), "{pattern}");
         }
+        assert_eq!(pattern_word("$X"), None);
+    }
+
+    #[test]
+    fn a_word_of_several_patterns_has_the_roots_of_all() {
+        let rule = |patterns: &[&str]| {
+            let any: Vec<Value> =
+                patterns.iter().map(|pattern| serde_json::json!({ "pattern": pattern })).collect();
+            rule_words(&serde_json::json!({ "any": any })).unwrap().remove("load").unwrap()
+        };
+        let both = Roots::Of(["pickle".to_owned(), "yaml".to_owned()].into());
+        assert_eq!(rule(&["pickle.load", "yaml.load"]), both);
+        assert_eq!(rule(&["pickle.load", "$X.load"]), Roots::Any);
+        assert_eq!(rule(&["$X.load", "pickle.load"]), Roots::Any);
     }
 }

@@ -24,10 +24,18 @@ pub(super) enum TooHard {
     Depth,
 }
 
+/// Whether a tree can be too deep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// It cannot: the text says so already.
+    Known,
+    Measured,
+}
+
 /// The tree of a text. Errors in it are nodes of the tree.
-pub(super) fn parse(text: &str, lang: Lang) -> Result<StrDoc<Lang>, TooHard> {
+pub(super) fn parse(text: &str, lang: Lang, how: Depth) -> Result<StrDoc<Lang>, TooHard> {
     let tree = tree(text, lang).ok_or(TooHard::Steps)?;
-    if depth(&tree) > DEEPEST {
+    if how == Depth::Measured && depth(&tree) > DEEPEST {
         return Err(TooHard::Depth);
     }
     Ok(StrDoc { src: text.to_owned(), lang, tree })
@@ -78,10 +86,11 @@ pub(super) fn matches(
     let root = AstGrep::doc(document);
     let mut fitting = Vec::new();
     for node in root.root().dfs() {
-        if rules.of_kind(node.kind_id()).is_empty() {
+        let kind = node.kind_id();
+        if rules.of_kind(kind).is_empty() {
             continue;
         }
-        rules.of_text(node.kind_id(), &node.text(), &mut fitting);
+        rules.of_text(kind, &node.text(), &mut fitting);
         for &rule in &fitting {
             if rules.matcher(rule).match_node(node.clone()).is_some()
                 && found(rule, node.range()).is_break()

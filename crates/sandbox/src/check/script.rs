@@ -15,7 +15,7 @@ use super::language::Lang;
 use super::own;
 use super::resolved::{Edit, Resolved};
 use super::rules::Ruleset;
-use super::scan::{self, TooHard};
+use super::scan::{self, Depth, TooHard};
 use super::sink::Sink;
 use meaning::Names;
 
@@ -37,7 +37,7 @@ pub(super) fn check(text: &str, document: &StrDoc<Lang>, rules: &Ruleset, sink: 
                 resolved.replace(range.clone(), &format!("\n;{path};"));
             }
         }
-        match scan::parse(resolved.text(), document.lang) {
+        match scan::parse(resolved.text(), document.lang, Depth::Measured) {
             Err(TooHard::Steps) => sink.own(&own::TOO_HARD, 0..0),
             Err(TooHard::Depth) => sink.own(&own::TOO_DEEP, 0..0),
             Ok(document) => scan::matches(document, rules, &mut |rule, range| {

@@ -3,9 +3,9 @@
 //! A grammar that repairs errors is slow, and most of a program is of no interest. So only statements and
 //! expressions that have a rule's word in them, or a name that stands for one, go on to it.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
+use foldhash::{HashMap, HashMapExt as _};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprContext, Stmt};
 use ruff_text_size::Ranged;
@@ -13,15 +13,17 @@ use ruff_text_size::Ranged;
 use super::super::resolved::{Edit, Resolved};
 use super::meaning;
 use super::scope::Scopes;
-use super::words::Words;
+use super::words::{Hits, Words};
 
 /// Pieces may grow when names are replaced; this much, and then it is enough.
 const GROWTH: usize = 4;
 const MOST_MIXED: usize = 100;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pieces {
     pub(super) resolved: Resolved,
+    /// Bytes of the longest.
+    pub(super) longest: usize,
     /// It became too much, and is not all.
     pub(super) is_cut: bool,
     /// Names with letters of several scripts.
@@ -35,8 +37,8 @@ pub(super) fn pieces(source: &str, body: &[Stmt], scopes: &Scopes<'_>, words: &W
         scopes,
         words,
         hits: words.hits(source),
-        known: HashMap::new(),
-        out: Pieces { resolved: Resolved::default(), is_cut: false, mixed: Vec::new() },
+        known: vec![HashMap::new()],
+        out: Pieces::default(),
         scope: Scopes::MODULE,
         met: Scopes::MODULE,
         open: None,
@@ -50,10 +52,9 @@ struct Cutter<'s, 'a> {
     source: &'s str,
     scopes: &'s Scopes<'a>,
     words: &'s Words,
-    /// Where words stand in the source, in order.
-    hits: Vec<usize>,
-    /// What names were found to stand for.
-    known: HashMap<(&'s str, usize), Vec<String>>,
+    hits: Hits,
+    /// What names were found to stand for in the scopes that we are in. A scope's are forgotten with it: it is met once.
+    known: Vec<HashMap<&'s str, Vec<String>>>,
     out: Pieces,
     scope: usize,
     /// The last scope that was met.
@@ -71,16 +72,11 @@ struct Open {
 }
 
 impl<'s: 's> Cutter<'s, '_> {
-    fn is_hit(&self, range: &Range<usize>) -> bool {
-        let next = self.hits.partition_point(|hit| *hit < range.start);
-        self.hits.get(next).is_some_and(|hit| *hit < range.end)
-    }
-
     fn piece(&mut self, range: Range<usize>, brackets: [&str; 2], walk: impl FnOnce(&mut Self)) {
         if self.out.is_cut {
             return;
         }
-        let is_interesting = self.is_hit(&range);
+        let is_interesting = self.hits.any_sure_in(&range);
         self.open = Some(Open { is_interesting, ..Open::default() });
         walk(self);
         let Some(open) = self.open.take().filter(|open| open.is_interesting) else { return };
@@ -120,10 +116,12 @@ impl<'s: 's> Cutter<'s, '_> {
         let mut edits = edits.to_vec();
         edits.sort_by_key(|edit| edit.range.start);
         let resolved = &mut self.out.resolved;
+        let before = resolved.text().len();
         resolved.replace(range.start..range.start, brackets[0]);
         resolved.piece(self.source, range.clone(), &edits);
         resolved.replace(range.end..range.end, brackets[1]);
         resolved.replace(range.end..range.end, "\n");
+        self.out.longest = self.out.longest.max(resolved.text().len() - before);
     }
 
     fn line(&mut self, range: &Range<usize>, text: &str) {
@@ -131,6 +129,16 @@ impl<'s: 's> Cutter<'s, '_> {
             self.out.resolved.replace(range.clone(), text);
             self.out.resolved.replace(range.end..range.end, "\n");
         }
+    }
+
+    /// A path may begin with a name, at `at`: of interest if a rule speaks of such a path.
+    fn begin(&mut self, at: usize, name: &str, paths: &[String]) {
+        let Some(open) = self.open.as_mut().filter(|open| !open.is_interesting) else { return };
+        let first = |path: &'_ String| path.split(['.', '(']).next().unwrap_or_default().to_owned();
+        open.is_interesting = self.hits.paths_from(at).any(|word| {
+            self.words.may_begin(word, name)
+                || paths.iter().any(|path| self.words.may_begin(word, &first(path)))
+        });
     }
 
     /// Notes what a name or a folded expression stands for, where that is not just what is written.
@@ -149,7 +157,9 @@ impl<'s: 's> Cutter<'s, '_> {
     fn within(&mut self, walk: impl FnOnce(&mut Self)) {
         self.met += 1;
         let outer = std::mem::replace(&mut self.scope, self.met);
+        self.known.push(HashMap::new());
         walk(self);
+        self.known.pop();
         self.scope = outer;
     }
 }
@@ -207,6 +217,8 @@ where
             | Stmt::Try(_) => {
                 visitor::walk_stmt(self, stmt);
             }
+            // Words about the program, which do nothing.
+            Stmt::Expr(alone) if alone.value.is_string_literal_expr() => {}
             _ => self.piece(range(stmt), ["", ""], |this| visitor::walk_stmt(this, stmt)),
         }
     }
@@ -230,6 +242,7 @@ where
                     if paths.is_empty() && self.source[range(name)] != *name.id.as_str() {
                         paths.push(name.id.to_string());
                     }
+                    self.begin(range(name).start, &name.id, &paths);
                     self.note(range(name), paths, Noted::Name);
                 }
             }
@@ -248,7 +261,8 @@ impl<'s, 'a> Cutter<'s, 'a> {
     /// What a name stands for where we are, looked up once.
     fn name_paths(&mut self, name: &'s str) -> &[String] {
         let (scopes, scope) = (self.scopes, self.scope);
-        self.known.entry((name, scope)).or_insert_with(|| meaning::name_paths(scopes, name, scope))
+        let Some(known) = self.known.last_mut() else { return &[] };
+        known.entry(name).or_insert_with(|| meaning::name_paths(scopes, name, scope))
     }
 
     /// Whether a call or a subscript could stand for a name: most could not, and need not be looked into.

@@ -4,8 +4,7 @@
 //! assigned twice stands for both. A name of the module that is bound only under a condition may still be the
 //! built-in one, so it stands for that too.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{self as ast, Expr, Parameters, Stmt};
 
