@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
@@ -61,12 +62,12 @@ const HASH_MEMBER: &str = ",\"hash\":\"";
 
 /// A line that stands in the chain, checked on its own: its bytes give its hash.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Entry {
+pub struct Entry<E = Event> {
     pub seq: u64,
     pub prev: String,
     pub hash: String,
     #[serde(flatten)]
-    pub event: Event,
+    pub event: E,
 }
 
 /// What is wrong with a chain, at its first bad record.
@@ -151,10 +152,15 @@ impl Verifier {
 
     /// Checks the next line, given without its newline.
     pub fn feed(&mut self, line: &str) -> Result<Entry, Broken> {
+        self.feed_as(line)
+    }
+
+    /// The same for a log whose events are of another kind.
+    pub fn feed_as<E: DeserializeOwned>(&mut self, line: &str) -> Result<Entry<E>, Broken> {
         self.lines += 1;
         let seq = self.head.seq + 1;
         let broken = |fault| Broken { line: self.lines, seq, fault };
-        let entry = read_entry(line).map_err(&broken)?;
+        let entry = read_entry::<E>(line).map_err(&broken)?;
         if entry.seq != seq || entry.prev != self.head.hash {
             return Err(broken(Fault::Unlinked));
         }
@@ -186,9 +192,9 @@ impl Verifier {
     }
 }
 
-fn read_entry(line: &str) -> Result<Entry, Fault> {
+fn read_entry<E: DeserializeOwned>(line: &str) -> Result<Entry<E>, Fault> {
     let at = line.rfind(HASH_MEMBER).ok_or(Fault::Unreadable)?;
-    let entry: Entry = serde_json::from_str(line).map_err(|_| Fault::Unreadable)?;
+    let entry: Entry<E> = serde_json::from_str(line).map_err(|_| Fault::Unreadable)?;
     let hash = line[at + HASH_MEMBER.len()..].strip_suffix("\"}").ok_or(Fault::Unreadable)?;
     if hash != entry.hash || blake3::hash(&line.as_bytes()[..at]).to_hex().as_str() != hash {
         return Err(Fault::Changed);

@@ -3,19 +3,28 @@
 //! - [`id`]: names of everything that lasts.
 //! - [`project`], [`role`], [`task`], [`workflow`], [`approval`], [`runner`], [`token`], [`artifact`]: the resources of `/v1`.
 //! - [`state`]: the states of a task and the only moves between them.
+//! - [`admission`], [`queue`], [`fence`], [`retry`], [`graph`]: the decisions: what may be asked for, who is next, which
+//!   reports count, whether there is another attempt, which steps go on.
 //! - [`report`]: what a runner and the server say to each other.
-//! - [`timeline`]: events as the API shows them.
+//! - [`timeline`], [`audit`], [`overview`]: what happened, as the API shows it.
 //! - [`problem`], [`page`]: how an answer says no, and how it says "there is more".
 //!
 //! Pure: nothing here knows a clock, a database or a socket. Inputs refuse fields that they do not know.
 
+pub mod admission;
 pub mod approval;
 pub mod artifact;
+pub mod audit;
+pub mod fence;
+pub mod graph;
 pub mod id;
+pub mod overview;
 pub mod page;
 pub mod problem;
 pub mod project;
+pub mod queue;
 pub mod report;
+pub mod retry;
 pub mod role;
 pub mod runner;
 pub mod state;

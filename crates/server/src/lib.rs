@@ -1,8 +1,12 @@
-//! What others reach Cofferdam by: the MCP server, and later the control plane.
+//! What others reach Cofferdam by: the MCP server, and the control plane.
 //!
 //! - [`mcp`]: tools for an agent, each connection with a sandbox of its own.
+//! - [`plane`]: the control plane as a service: projects, tasks, runners, approvals, events.
+//! - [`store`]: where it keeps them.
 //!
 //! The only crate with an async runtime and a web framework. What blocks, as a session's socket does, is done on
 //! threads that may block; no process is forked from here but by starting a program.
 
 pub mod mcp;
+pub mod plane;
+pub mod store;

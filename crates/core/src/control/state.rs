@@ -90,14 +90,16 @@ impl TaskState {
     pub fn after(self, by: Move) -> Result<Self, Illegal> {
         use TaskState as S;
         let to = match (self, by) {
-            (S::Created, Move::AskApproval) => S::AwaitingApproval,
+            // A yes that no longer fits what is asked for is asked for again.
+            (S::Created | S::Queued, Move::AskApproval) => S::AwaitingApproval,
             (S::Created, Move::Dispatch) | (S::AwaitingApproval, Move::Approve) => S::Queued,
             (S::AwaitingApproval, Move::Reject) => S::Canceled,
             (S::Queued, Move::Claim) => S::Claimed,
             (S::Claimed, Move::Release) => S::Queued,
             (S::Claimed, Move::Start) => S::Running,
             (S::Running, Move::Succeed) => S::Succeeded,
-            (S::Claimed | S::Running, Move::Fail) => S::Failed,
+            // From the queue: policy was changed meanwhile and says no.
+            (S::Queued | S::Claimed | S::Running, Move::Fail) => S::Failed,
             (S::Running, Move::TimeOut) => S::TimedOut,
             // Nobody holds it: there is nothing to wait for.
             (S::Created | S::AwaitingApproval | S::Queued, Move::Cancel) => S::Canceled,

@@ -1,0 +1,63 @@
+//! What can be proved of a task: the links from what was asked for to what reached the host.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::id::TaskId;
+use crate::stamp::Stamp;
+
+/// The links, in their order.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditStep {
+    /// What was asked for; the value is its hash.
+    Request,
+    /// What policy said of it; the value is the hash of the rules that it was judged by.
+    Policy,
+    /// What was run; the value is the hash of command and effective settings.
+    Command,
+    /// What it changed; the value is the hash of the sealed manifest.
+    ChangeSet,
+    /// Who decided what about it.
+    Decision,
+    /// What reached the host; the value is the hash of the ledger after it.
+    Applied,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditLink {
+    pub step: AuditStep,
+    pub value: String,
+    pub attempt: Option<u32>,
+    pub actor: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub ts: Stamp,
+    /// The event that says so, and its hash in the chain.
+    pub seq: u64,
+    pub hash: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TaskAudit {
+    pub task: TaskId,
+    pub links: Vec<AuditLink>,
+    pub container_id: Option<String>,
+    pub exit_code: Option<i32>,
+    /// Why it failed, where it did.
+    pub error: Option<String>,
+}
+
+/// What the chain of all events says about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChainVerdict {
+    pub holds: bool,
+    /// How many events were looked at.
+    pub events: u64,
+    /// Of the last one: kept elsewhere, it tells later whether the end was cut off.
+    pub head: String,
+    /// The first event that is wrong, and what is wrong with it.
+    pub broken: Option<String>,
+    pub broken_seq: Option<u64>,
+}

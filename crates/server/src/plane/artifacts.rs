@@ -1,0 +1,133 @@
+//! Files that tasks leave for others. Their bytes are rows, like logs, and bounded.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cofferdam_core::control::artifact::Artifact;
+use cofferdam_core::control::id::{ArtifactId, TaskId};
+use cofferdam_core::control::token::Scope;
+use serde_json::json;
+use sqlx::Row as _;
+
+use super::caller::Caller;
+use super::error::PlaneError;
+use super::turn::About;
+use super::{Plane, reports, rows, tasks};
+use crate::store::{Sql, StoreError, first, run, scalar, to_doc};
+
+/// A file that a runner hands in.
+#[derive(Debug, Clone)]
+pub struct NewArtifact {
+    pub attempt: u32,
+    pub fence: String,
+    pub name: String,
+    pub media_type: String,
+    pub bytes: Vec<u8>,
+}
+
+impl Plane {
+    pub async fn artifacts(
+        &self,
+        caller: &Caller,
+        id: TaskId,
+    ) -> Result<Vec<Artifact>, PlaneError> {
+        let mut db = self.inner.store.reader().await?;
+        tasks::seen(&mut db, caller, id).await?;
+        let sql =
+            Sql::new("SELECT doc FROM artifacts WHERE task = $1 ORDER BY attempt, name").text(id);
+        rows::all(&mut db, "artifacts", sql).await
+    }
+
+    pub async fn artifact(
+        &self,
+        caller: &Caller,
+        id: ArtifactId,
+    ) -> Result<(Artifact, Vec<u8>), PlaneError> {
+        caller.reads()?;
+        let mut db = self.inner.store.reader().await?;
+        let sql = Sql::new("SELECT doc FROM artifacts WHERE id = $1").text(id);
+        let found: Option<Artifact> = rows::find(&mut db, "artifacts", sql).await?;
+        let artifact = found.ok_or(PlaneError::NotFound("artifact"))?;
+        let task = tasks::get(&mut db, &artifact.task.to_string()).await?;
+        caller.finds(task.asked.project, "artifact")?;
+        let sql = Sql::new("SELECT data FROM artifact_bytes WHERE artifact = $1").text(id);
+        let row = first(&mut db, sql).await?.ok_or(PlaneError::NotFound("artifact"))?;
+        let data: String =
+            row.try_get(0).map_err(|source| StoreError::Query { what: "read", source })?;
+        Ok((artifact, STANDARD.decode(&data).unwrap_or_default()))
+    }
+
+    pub async fn put_artifact(
+        &self,
+        caller: &Caller,
+        id: TaskId,
+        new: NewArtifact,
+    ) -> Result<Artifact, PlaneError> {
+        caller.needs(Scope::Runner)?;
+        let most = self.inner.settings.artifact_limit;
+        let size = new.bytes.len() as u64;
+        if size > most {
+            return Err(PlaneError::TooLarge { what: "an artifact", most });
+        }
+        let plain = |text: &str, most: usize| {
+            !text.is_empty() && text.len() <= most && !text.chars().any(char::is_control)
+        };
+        if !plain(&new.name, 200) || new.name.contains('/') {
+            let message = "a name has 1 to 200 characters and no `/`";
+            return Err(PlaneError::field("name", message, "choose another name"));
+        }
+        if !plain(&new.media_type, 100) || !new.media_type.is_ascii() {
+            let message = "it is not a media type";
+            return Err(PlaneError::field("media_type", message, "write one such as text/plain"));
+        }
+        let caller = caller.clone();
+        self.write(move |turn| {
+            Box::pin(async move {
+                let known = reports::known(turn, &caller, id, new.attempt, &new.fence).await?;
+                let Some(known) = known.filter(|known| known.own) else {
+                    return Err(PlaneError::NotFound(tasks::NOUN));
+                };
+                let hash = blake3::hash(&new.bytes).to_hex().to_string();
+                let sql = Sql::new("SELECT doc FROM artifacts WHERE task = $1 AND attempt = $2 AND name = $3");
+                let sql = sql.text(id).number(new.attempt).text(&new.name);
+                let before: Option<Artifact> = rows::find(turn.db().await?, "artifacts", sql).await?;
+                match before {
+                    // The answer was lost, and it is sent again.
+                    Some(before) if before.hash == hash => return Ok(before),
+                    Some(_) => {
+                        return Err(PlaneError::Conflict {
+                            message: "the attempt has another artifact of that name".to_owned(),
+                            remedy: "choose another name",
+                        });
+                    }
+                    None => {}
+                }
+                let sql = Sql::new("SELECT CAST(SUM(size) AS BIGINT) FROM artifacts WHERE task = $1 AND attempt = $2");
+                let sum = scalar(turn.db().await?, sql.text(id).number(new.attempt)).await?;
+                if sum.unsigned_abs() + size > most {
+                    return Err(PlaneError::TooLarge { what: "all artifacts of an attempt", most });
+                }
+                let (millis, random) = turn.id()?;
+                let artifact = Artifact {
+                    id: ArtifactId::from_parts(millis, random),
+                    task: id,
+                    attempt: new.attempt,
+                    name: new.name,
+                    media_type: new.media_type,
+                    size,
+                    hash,
+                    created_at: turn.now,
+                };
+                let sql = Sql::new("INSERT INTO artifacts (id, task, attempt, name, size, doc) VALUES ($1, $2, $3, $4, $5, $6)");
+                let sql = sql.text(artifact.id).text(id).number(artifact.attempt).text(&artifact.name);
+                run(turn.db().await?, sql.number(size).text(to_doc(&artifact, "artifacts")?)).await?;
+                let sql = Sql::new("INSERT INTO artifact_bytes (artifact, data) VALUES ($1, $2)");
+                run(turn.db().await?, sql.text(artifact.id).text(STANDARD.encode(&new.bytes))).await?;
+                let task = tasks::get(turn.db().await?, &id.to_string()).await?;
+                let about = About { attempt: Some(artifact.attempt), ..About::task(&task) };
+                turn.tell(&about, &known.actor, "artifact.stored", json!(artifact)).await?;
+                Ok(artifact)
+            })
+        })
+        .await
+    }
+}

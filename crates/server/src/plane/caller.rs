@@ -1,0 +1,61 @@
+//! Who asks, and what they may: the only place where scopes and projects are compared.
+
+use cofferdam_core::control::id::{ProjectId, TokenId};
+use cofferdam_core::control::token::{Scope, Token};
+
+use super::error::PlaneError;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// `token:NAME`.
+    pub actor: String,
+    pub token: TokenId,
+    pub scopes: Vec<Scope>,
+    /// The only projects it knows; absent: all.
+    pub projects: Option<Vec<ProjectId>>,
+}
+
+impl Caller {
+    pub(crate) fn of(token: &Token) -> Self {
+        Self {
+            actor: format!("token:{}", token.name),
+            token: token.id,
+            scopes: token.scopes.clone(),
+            projects: token.projects.clone(),
+        }
+    }
+
+    pub(crate) fn has(&self, scope: Scope) -> bool {
+        self.scopes.contains(&Scope::Admin) || self.scopes.contains(&scope)
+    }
+
+    pub(crate) fn needs(&self, scope: Scope) -> Result<(), PlaneError> {
+        // What runs tasks is not done by those who may do everything else: a runner is known by its own token.
+        if self.has(scope) { Ok(()) } else { Err(PlaneError::Scope(scope)) }
+    }
+
+    pub(crate) fn reads(&self) -> Result<(), PlaneError> {
+        if self.has(Scope::Submit) || self.has(Scope::Review) {
+            Ok(())
+        } else {
+            Err(PlaneError::Scope(Scope::Submit))
+        }
+    }
+
+    pub(crate) fn sees(&self, project: Option<ProjectId>) -> bool {
+        match (&self.projects, project) {
+            (None, _) => true,
+            (Some(known), Some(project)) => known.contains(&project),
+            (Some(_), None) => false,
+        }
+    }
+
+    /// Reading something of a project: what the caller may not know of is not there.
+    pub(crate) fn finds(
+        &self,
+        project: Option<ProjectId>,
+        noun: &'static str,
+    ) -> Result<(), PlaneError> {
+        if self.sees(project) { Ok(()) } else { Err(PlaneError::NotFound(noun)) }
+    }
+}

@@ -1,0 +1,140 @@
+//! The timeline, page by page.
+
+use cofferdam_core::chain::{Known, Verifier};
+use cofferdam_core::control::audit::ChainVerdict;
+use cofferdam_core::control::id::{ProjectId, TaskId, WorkflowRunId};
+use cofferdam_core::control::page::{Page, Paging};
+use cofferdam_core::control::timeline::TimelineEvent;
+use cofferdam_core::control::token::Scope;
+use cofferdam_core::record::Anchor;
+use serde_json::Value;
+use sqlx::Row as _;
+
+use super::caller::Caller;
+use super::error::PlaneError;
+use super::{Plane, rows};
+use crate::store::{Sql, StoreError, rows as read_rows};
+
+#[derive(Debug, Clone, Default)]
+pub struct EventFilter {
+    pub project: Option<ProjectId>,
+    pub task: Option<TaskId>,
+    pub workflow_run: Option<WorkflowRunId>,
+    /// The whole type, or its beginning up to a dot: `sandbox.`.
+    pub kind: Option<String>,
+    /// Only what came later than this one.
+    pub after: u64,
+}
+
+impl Plane {
+    /// The oldest first. `next` is the number to go on after.
+    pub async fn events(
+        &self,
+        caller: &Caller,
+        filter: &EventFilter,
+        paging: &Paging,
+    ) -> Result<Page<TimelineEvent>, PlaneError> {
+        caller.reads()?;
+        let mut after = filter.after;
+        if let Some(text) = &paging.after {
+            after = text.parse().map_err(|_| {
+                PlaneError::field("after", "it is not the number of an event", "leave it out")
+            })?;
+        }
+        let limit = rows::limit(paging)?;
+        let sql = Sql::new("SELECT line FROM events WHERE seq > $1").number(after);
+        let mut sql = rows::visible(sql, caller);
+        if let Some(project) = filter.project {
+            sql = sql.and(" AND project = ?").text(project);
+        }
+        if let Some(task) = filter.task {
+            sql = sql.and(" AND task = ?").text(task);
+        }
+        if let Some(workflow_run) = filter.workflow_run {
+            sql = sql.and(" AND workflow_run = ?").text(workflow_run);
+        }
+        match &filter.kind {
+            // Between the beginning and the first text that cannot begin so: an index can be used.
+            Some(kind) if kind.ends_with('.') => {
+                let end = format!("{}/", &kind[..kind.len() - 1]);
+                sql = sql.and(" AND kind >= ?").text(kind).and(" AND kind < ?").text(end);
+            }
+            Some(kind) => sql = sql.and(" AND kind = ?").text(kind),
+            None => {}
+        }
+        let sql = sql.and(" ORDER BY seq LIMIT ?").number(limit + 1);
+        let mut db = self.inner.store.reader().await?;
+        let lines = read_rows(&mut db, sql).await?;
+        let events: Result<Vec<TimelineEvent>, StoreError> = lines
+            .iter()
+            .map(|row| {
+                let line: String =
+                    row.try_get(0).map_err(|source| StoreError::Query { what: "read", source })?;
+                serde_json::from_str(&line)
+                    .map_err(|source| StoreError::Row { table: "events", source })
+            })
+            .collect();
+        Ok(rows::page(events?, paging, |event| event.seq.to_string()))
+    }
+
+    /// Walks the whole chain.
+    pub async fn verify(&self, caller: &Caller) -> Result<ChainVerdict, PlaneError> {
+        caller.needs(Scope::Review)?;
+        // What is being written now comes after the newest that is known to be durable.
+        let newest = *self.inner.bells.seq.borrow();
+        let mut known = Vec::new();
+        let mut db = self.inner.store.reader().await?;
+        if newest > 0 {
+            let anchor = Anchor { seq: newest, hash: self.head_of(newest).await? };
+            known.push(Known { anchor, from: "the running server".to_owned() });
+        }
+        let mut verifier = Verifier::new(known);
+        let (mut seen, mut head) = (0_u64, cofferdam_core::chain::GENESIS.to_owned());
+        let broken = loop {
+            let sql = Sql::new(
+                "SELECT line FROM events WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT 1000",
+            );
+            let lines = read_rows(&mut db, sql.number(seen).number(newest)).await?;
+            if lines.is_empty() {
+                break verifier.finish().err();
+            }
+            let mut bad = None;
+            for row in &lines {
+                let line: String =
+                    row.try_get(0).map_err(|source| StoreError::Query { what: "read", source })?;
+                match verifier.feed_as::<Value>(&line) {
+                    Ok(entry) => (seen, head) = (entry.seq, entry.hash),
+                    Err(broken) => {
+                        bad = Some(broken);
+                        break;
+                    }
+                }
+            }
+            if bad.is_some() {
+                break bad;
+            }
+        };
+        Ok(ChainVerdict {
+            holds: broken.is_none(),
+            events: seen,
+            head,
+            broken_seq: broken.as_ref().map(|broken| broken.seq),
+            broken: broken.map(|broken| broken.to_string()),
+        })
+    }
+
+    /// The hash that the writer knows of its newest event: not read from the store, which is what is looked at.
+    async fn head_of(&self, newest: u64) -> Result<String, PlaneError> {
+        let head = self.write(|turn| Box::pin(async move { Ok(turn.memory.head.clone()) })).await?;
+        if head.seq == newest {
+            return Ok(head.hash);
+        }
+        // There is a newer one; its `prev` leads to the one that was asked for only through the store.
+        let mut db = self.inner.store.reader().await?;
+        let sql = Sql::new("SELECT line FROM events WHERE seq = $1").number(newest);
+        let row = crate::store::first(&mut db, sql).await?;
+        let line: Option<String> = row.and_then(|row| row.try_get(0).ok());
+        let event: Option<TimelineEvent> = line.and_then(|line| serde_json::from_str(&line).ok());
+        Ok(event.map(|event| event.hash).unwrap_or_default())
+    }
+}

@@ -1,0 +1,147 @@
+//! What the writer keeps at hand beside the store: the board, who holds what, where the chain ends.
+//!
+//! All of it can be made anew from the store, and is: when the plane opens, and after a commit that failed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use cofferdam_core::chain::Head;
+use cofferdam_core::control::id::{RunnerId, TaskId};
+use cofferdam_core::control::project::Project;
+use cofferdam_core::control::queue::{Board, PathLock, Waiting};
+use cofferdam_core::control::runner::Runner;
+use cofferdam_core::control::state::TaskState;
+use cofferdam_core::control::task::{ExecutionMode, NewTask, Task};
+use cofferdam_core::control::timeline::TimelineEvent;
+use cofferdam_core::stamp::Stamp;
+use sqlx::{AnyConnection, Row as _};
+
+use super::settings::PlaneSettings;
+use crate::store::{Sql, StoreError, first, from_doc, rows};
+
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) head: Head,
+    pub(crate) board: Board,
+    pub(crate) held: HashMap<TaskId, Hold>,
+    pub(crate) runners: HashMap<RunnerId, Present>,
+    /// Of tasks that nobody has begun.
+    pub(crate) deadlines: BTreeSet<(Stamp, TaskId)>,
+    /// Somebody may find work now.
+    pub(crate) work: bool,
+    /// A runner is to be told something now.
+    pub(crate) news: bool,
+}
+
+/// A task in a runner's hands.
+#[derive(Debug, Clone)]
+pub(crate) struct Hold {
+    pub(crate) runner: RunnerId,
+    pub(crate) attempt: u32,
+    /// By the clock that counts from the start.
+    pub(crate) until: Duration,
+    pub(crate) cancel: bool,
+}
+
+/// A runner as it is known.
+#[derive(Debug, Clone)]
+pub(crate) struct Present {
+    pub(crate) runner: Runner,
+    pub(crate) token: String,
+    /// When it was last heard of since the start; not at all where it was only read.
+    pub(crate) heard: Option<Duration>,
+}
+
+impl Memory {
+    pub(crate) async fn load(
+        db: &mut AnyConnection,
+        settings: &PlaneSettings,
+    ) -> Result<Self, StoreError> {
+        let mut memory = Self {
+            head: head(db).await?,
+            board: Board::new(settings.max_running),
+            held: HashMap::new(),
+            runners: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            work: true,
+            news: true,
+        };
+        for row in rows(db, Sql::new("SELECT doc FROM projects")).await? {
+            let project: Project = from_doc(&row, "projects")?;
+            memory.board.limit(project.id, project.max_running);
+        }
+        let known = Sql::new("SELECT token, doc FROM runners");
+        for row in rows(db, known).await? {
+            let runner: Runner = from_doc(&row, "runners")?;
+            let token =
+                row.try_get(0).map_err(|source| StoreError::Query { what: "read", source })?;
+            memory.runners.insert(runner.id, Present { runner, token, heard: None });
+        }
+        let until = settings.clock.elapsed() + settings.lease;
+        let live = Sql::new(
+            "SELECT place, not_before, doc FROM tasks WHERE state IN \
+             ('created', 'awaiting_approval', 'queued', 'claimed', 'running', 'cancel_requested')",
+        );
+        for row in rows(db, live).await? {
+            let task: Task = from_doc(&row, "tasks")?;
+            let read = |source| StoreError::Query { what: "read", source };
+            let place: i64 = row.try_get(0).map_err(read)?;
+            let not_before: String = row.try_get(1).map_err(read)?;
+            memory.place(&task, place.unsigned_abs(), not_before.parse().ok(), until);
+        }
+        Ok(memory)
+    }
+
+    fn place(&mut self, task: &Task, order: u64, not_before: Option<Stamp>, until: Duration) {
+        match task.state {
+            TaskState::Queued => self.board.wait(waiting(task, order), not_before),
+            state if state.is_held() => {
+                self.board.hold(task.id, task.asked.project, lock(&task.asked));
+                if let Some(runner) = task.runner {
+                    let cancel = state == TaskState::CancelRequested;
+                    self.held
+                        .insert(task.id, Hold { runner, attempt: task.attempt, until, cancel });
+                }
+            }
+            _ => {}
+        }
+        if !task.state.is_held()
+            && let Some(deadline) = task.asked.deadline
+        {
+            self.deadlines.insert((deadline, task.id));
+        }
+    }
+
+    pub(crate) fn held_by(&self, runner: RunnerId) -> usize {
+        self.held.values().filter(|hold| hold.runner == runner).count()
+    }
+}
+
+pub(crate) fn waiting(task: &Task, order: u64) -> Waiting {
+    let mut labels = task.asked.labels.clone();
+    labels.sort_unstable();
+    labels.dedup();
+    Waiting {
+        task: task.id,
+        project: task.asked.project,
+        priority: task.asked.priority,
+        order,
+        labels,
+        lock: lock(&task.asked),
+    }
+}
+
+pub(crate) fn lock(asked: &NewTask) -> Option<PathLock> {
+    (asked.execution_mode == ExecutionMode::SharedWorkspace)
+        .then(|| PathLock { paths: asked.paths.clone() })
+}
+
+async fn head(db: &mut AnyConnection) -> Result<Head, StoreError> {
+    let last = first(db, Sql::new("SELECT line FROM events ORDER BY seq DESC LIMIT 1")).await?;
+    let Some(row) = last else { return Ok(Head::genesis()) };
+    let line: String =
+        row.try_get(0).map_err(|source| StoreError::Query { what: "read", source })?;
+    let event: TimelineEvent = serde_json::from_str(&line)
+        .map_err(|source| StoreError::Row { table: "events", source })?;
+    Ok(Head { seq: event.seq, hash: event.hash, bytes: 0 })
+}

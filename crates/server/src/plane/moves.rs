@@ -1,0 +1,249 @@
+//! The only place where a task changes its state: the move is legal or refused, and either is in the timeline.
+
+use cofferdam_core::control::approval::{Approval, ApprovalState};
+use cofferdam_core::control::retry;
+use cofferdam_core::control::state::{Move, TaskState};
+use cofferdam_core::control::task::{Attempt, ExecutionMode, Task};
+use cofferdam_core::stamp::Stamp;
+use serde_json::{Value, json};
+
+use super::error::PlaneError;
+use super::memory::waiting;
+use super::turn::{About, Turn};
+use super::{approvals, rows, workflows};
+use crate::store::{Sql, run, scalar, to_doc};
+
+/// A move, whose it is, and why.
+#[derive(Debug)]
+pub(super) struct Step<'a> {
+    pub(super) by: Move,
+    pub(super) actor: &'a str,
+    pub(super) message: Option<String>,
+    /// More for the event.
+    pub(super) data: Value,
+}
+
+impl<'a> Step<'a> {
+    pub(super) fn new(by: Move, actor: &'a str) -> Self {
+        Self { by, actor, message: None, data: json!({}) }
+    }
+
+    pub(super) fn because(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    pub(super) fn with(mut self, data: Value) -> Self {
+        self.data = data;
+        self
+    }
+}
+
+/// Makes the move, with all that follows from it: the queue, another attempt, the steps that waited for it.
+pub(super) async fn advance(
+    turn: &mut Turn,
+    task: &mut Task,
+    step: Step<'_>,
+) -> Result<(), PlaneError> {
+    let before = go(turn, task, &step, None).await?;
+    if !task.state.is_terminal() {
+        return Ok(());
+    }
+    withdraw(turn, task, step.actor).await?;
+    if before != TaskState::CancelRequested
+        && let Some(cause) = retry::cause(task.state, task.result.outcome.as_deref())
+    {
+        // What was given back unstarted was no attempt.
+        let sql = Sql::new(
+            "SELECT COUNT(*) FROM attempts WHERE task = $1 AND state IN ('failed', 'timed_out', 'lost')",
+        );
+        let ended = scalar(turn.db().await?, sql.text(task.id)).await?;
+        let ended = u32::try_from(ended).unwrap_or(u32::MAX);
+        if let Some(wait) = task.asked.retry.again(ended, cause) {
+            let at = after(turn.now, wait);
+            let step =
+                Step::new(Move::Retry, "server").with(json!({"cause": cause, "not_before": at}));
+            go(turn, task, &step, (!wait.is_zero()).then_some(at)).await?;
+            return Ok(());
+        }
+    }
+    match task.workflow_run {
+        Some(run) => workflows::progress(turn, run).await,
+        None => Ok(()),
+    }
+}
+
+/// One move and its event; gives the state before it.
+async fn go(
+    turn: &mut Turn,
+    task: &mut Task,
+    step: &Step<'_>,
+    not_before: Option<Stamp>,
+) -> Result<TaskState, PlaneError> {
+    let before = task.state;
+    let to = match before.after(step.by) {
+        Ok(to) => to,
+        Err(illegal) => {
+            let data = json!({"from": before, "move": step.by});
+            turn.tell(&About::task(task), step.actor, "task.transition_refused", data).await?;
+            return Err(illegal.into());
+        }
+    };
+    let order = turn.memory.head.seq + 1;
+    task.state = to;
+    task.version += 1;
+    if step.message.is_some() {
+        task.result.message.clone_from(&step.message);
+    }
+    if before.is_held() && !to.is_held() {
+        turn.memory.held.remove(&task.id);
+        turn.memory.board.let_go(task.id);
+        turn.memory.work = true;
+        close_attempt(turn, task, to).await?;
+    }
+    if before == TaskState::Queued && to != TaskState::Claimed {
+        turn.memory.board.forget(task.id);
+    }
+    if let Some(deadline) = task.asked.deadline {
+        if to.is_held() || to.is_terminal() {
+            turn.memory.deadlines.remove(&(deadline, task.id));
+        } else {
+            turn.memory.deadlines.insert((deadline, task.id));
+        }
+    }
+    let mut place = None;
+    match to {
+        TaskState::Queued => {
+            task.queued_at = Some(turn.now);
+            place = Some(order);
+            turn.memory.board.wait(waiting(task, order), not_before);
+            turn.memory.work = true;
+        }
+        TaskState::CancelRequested => {
+            if let Some(hold) = turn.memory.held.get_mut(&task.id) {
+                hold.cancel = true;
+            }
+            turn.memory.news = true;
+        }
+        _ => {}
+    }
+    save(turn, task, place, not_before).await?;
+    let mut data = json!({"from": before, "message": step.message});
+    if to.is_terminal() {
+        let result = &task.result;
+        let manifest = result.changes.as_ref().and_then(|changes| changes.manifest.as_ref());
+        let end = json!({
+            "exit_code": result.exit_code, "outcome": result.outcome, "container_id": result.container_id,
+            "run": result.run, "manifest": manifest,
+        });
+        join(&mut data, &end);
+    }
+    join(&mut data, &step.data);
+    turn.tell(&About::task(task), step.actor, &format!("task.{to}"), data).await?;
+    Ok(before)
+}
+
+fn join(data: &mut Value, more: &Value) {
+    if let (Value::Object(data), Value::Object(more)) = (data, more) {
+        data.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+}
+
+/// A moment later than another.
+pub(super) fn after(now: Stamp, wait: std::time::Duration) -> Stamp {
+    let at =
+        jiff::Timestamp::from_millisecond(i64::try_from(now.unix_millis()).unwrap_or(i64::MAX))
+            .and_then(|at| at.checked_add(wait));
+    at.map_or(now, Stamp::new)
+}
+
+async fn save(
+    turn: &mut Turn,
+    task: &Task,
+    place: Option<u64>,
+    not_before: Option<Stamp>,
+) -> Result<(), PlaneError> {
+    let finished = task.state.is_terminal().then_some(turn.now);
+    let changed = task.result.changes.as_ref().is_some_and(|changes| {
+        changes.created + changes.modified + changes.deleted + changes.retyped > 0
+    });
+    let review = task.state.is_terminal()
+        && changed
+        && task.asked.execution_mode != ExecutionMode::SharedWorkspace;
+    let sql = Sql::new(
+        "UPDATE tasks SET state = $1, not_before = $2, finished = $3, review = $4, doc = $5 WHERE id = $6",
+    )
+    .text(task.state)
+    .maybe(not_before)
+    .maybe(finished)
+    .number(i64::from(review))
+    .text(to_doc(task, "tasks")?)
+    .text(task.id);
+    run(turn.db().await?, sql).await?;
+    if let Some(place) = place {
+        let sql = Sql::new("UPDATE tasks SET place = $1 WHERE id = $2").number(place).text(task.id);
+        run(turn.db().await?, sql).await?;
+    }
+    Ok(())
+}
+
+/// Keeps what is known of a task that does not move.
+pub(super) async fn note(turn: &mut Turn, task: &mut Task) -> Result<(), PlaneError> {
+    task.version += 1;
+    let sql = Sql::new("UPDATE tasks SET doc = $1 WHERE id = $2");
+    run(turn.db().await?, sql.text(to_doc(task, "tasks")?).text(task.id)).await?;
+    Ok(())
+}
+
+async fn close_attempt(turn: &mut Turn, task: &Task, to: TaskState) -> Result<(), PlaneError> {
+    let sql = Sql::new("SELECT doc FROM attempts WHERE task = $1 AND number = $2");
+    let sql = sql.text(task.id).number(task.attempt);
+    let found: Option<Attempt> = rows::find(turn.db().await?, "attempts", sql).await?;
+    let Some(mut attempt) = found else { return Ok(()) };
+    // Given back: it ended before it began.
+    attempt.state = if to == TaskState::Queued { TaskState::Canceled } else { to };
+    attempt.result = task.result.clone();
+    let sql = Sql::new("UPDATE attempts SET state = $1, doc = $2 WHERE task = $3 AND number = $4");
+    let sql = sql
+        .text(attempt.state)
+        .text(to_doc(&attempt, "attempts")?)
+        .text(task.id)
+        .number(task.attempt);
+    run(turn.db().await?, sql).await?;
+    Ok(())
+}
+
+/// Nobody has to answer any more.
+async fn withdraw(turn: &mut Turn, task: &Task, actor: &str) -> Result<(), PlaneError> {
+    if !task.asked.requires_approval {
+        return Ok(());
+    }
+    let Some(mut pending) = approvals::latest(turn.db().await?, task.id).await? else {
+        return Ok(());
+    };
+    if pending.state != ApprovalState::Pending {
+        return Ok(());
+    }
+    pending.state = ApprovalState::Withdrawn;
+    pending.decided_at = Some(turn.now);
+    put_approval(turn, &pending).await?;
+    let data = json!({"approval": pending.id});
+    turn.tell(&About::task(task), actor, "approval.withdrawn", data).await?;
+    Ok(())
+}
+
+pub(super) async fn put_approval(turn: &mut Turn, approval: &Approval) -> Result<(), PlaneError> {
+    let state = match approval.state {
+        ApprovalState::Pending => "pending",
+        ApprovalState::Approved => "approved",
+        ApprovalState::Rejected => "rejected",
+        ApprovalState::Withdrawn => "withdrawn",
+    };
+    let sql = Sql::new(
+        "INSERT INTO approvals (id, project, task, state, doc) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT (id) DO UPDATE SET state = excluded.state, doc = excluded.doc",
+    );
+    let sql = sql.text(approval.id).maybe(approval.project).text(approval.task).text(state);
+    run(turn.db().await?, sql.text(to_doc(approval, "approvals")?)).await?;
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! What policy says of a task: asked when it is made, when it is dispatched, and when a runner claims it.
+//!
+//! The decisions are core's. Here the facts are looked up: the project, the role, and where paths of this host lead.
+
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::control::id::ProjectId;
+use cofferdam_core::control::overview::EffectiveRule;
+use cofferdam_core::control::project::{NewProject, Project};
+use cofferdam_core::control::role::Role;
+use cofferdam_core::control::task::NewTask;
+use cofferdam_core::mount::{Access, HostKind, HostPath, Identity, Mount};
+use cofferdam_core::policy::{Forbidden, MountPolicy};
+use cofferdam_core::refusal::{Refusal, Rule};
+use cofferdam_sandbox::host::look_up;
+use serde_json::json;
+use sqlx::AnyConnection;
+
+use super::caller::Caller;
+use super::error::PlaneError;
+use super::settings::PlaneSettings;
+use super::tasks::Membership;
+use super::turn::{About, Turn};
+use super::{Plane, projects, roles};
+use crate::store::to_doc;
+
+/// A yes, and what it rests on.
+#[derive(Debug, Clone)]
+pub(super) struct Judged {
+    pub(super) project: Option<Project>,
+    pub(super) role: Option<Role>,
+    /// Hash of the rules.
+    pub(super) rules: String,
+    /// Exceptions that were needed.
+    pub(super) overrides: Vec<String>,
+}
+
+impl Plane {
+    /// What holds for tasks of a project, in a role, and where each of it comes from.
+    pub async fn effective_policy(
+        &self,
+        caller: &Caller,
+        project: ProjectId,
+        role: Option<&str>,
+    ) -> Result<Vec<EffectiveRule>, PlaneError> {
+        let _ = role;
+        self.project(caller, project).await?;
+        Err(PlaneError::NotBuilt("the effective policy"))
+    }
+
+    /// Whether a project's places may be given to programs at all.
+    pub(super) fn look(&self, asked: &NewProject) -> Result<(), PlaneError> {
+        let forbidden = Forbidden::new(&self.inner.settings.places);
+        let all = std::iter::once(("root_path".to_owned(), &asked.root_path));
+        let more = asked.allowed_paths.iter().enumerate();
+        for (field, path) in
+            all.chain(more.map(|(at, path)| (format!("allowed_paths[{at}]"), path)))
+        {
+            let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
+            for name in [Path::new(path), &real] {
+                if let Some(why) = forbidden.reason(name) {
+                    return Err(PlaneError::from(Refusal {
+                        rule: Rule::WorkspaceAllowed,
+                        field,
+                        message: format!("{} cannot be given to tasks: {why}", name.display()),
+                        remedy: "name a directory that holds only what the tasks need".to_owned(),
+                    }));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the caller may ask for something in this project. Unknown and not to be known are the same.
+pub(super) fn knows(caller: &Caller, project: Option<ProjectId>) -> Result<(), PlaneError> {
+    if caller.sees(project) { Ok(()) } else { Err(no_project()) }
+}
+
+fn no_project() -> PlaneError {
+    PlaneError::field("project", "there is no such project", "name one that you can list")
+}
+
+/// Judges what is asked for by the rules as they are now.
+pub(super) async fn judge(turn: &mut Turn, asked: &NewTask) -> Result<Judged, PlaneError> {
+    let db = turn.db().await?;
+    let project = match asked.project {
+        None => None,
+        Some(id) => match projects::get(db, &id.to_string()).await {
+            Err(PlaneError::NotFound(_)) => return Err(no_project()),
+            found => Some(found?),
+        },
+    };
+    let role = role(db, project.as_ref(), asked).await?;
+    let overrides = mounts(&turn.settings, project.as_ref(), asked)?;
+    let rules = to_doc(&(&project, &role), "projects")?;
+    let rules = blake3::hash(rules.as_bytes()).to_hex().to_string();
+    Ok(Judged { project, role, rules, overrides })
+}
+
+async fn role(
+    db: &mut AnyConnection,
+    project: Option<&Project>,
+    asked: &NewTask,
+) -> Result<Option<Role>, PlaneError> {
+    let default = project.and_then(|project| project.default_role.as_ref());
+    let Some(name) = asked.role.as_ref().or(default) else { return Ok(None) };
+    let found = roles::named(db, project.map(|project| project.id), name).await?;
+    found.map(Some).ok_or_else(|| {
+        PlaneError::from(Refusal {
+            rule: Rule::RoleKnown,
+            field: "role".to_owned(),
+            message: format!("no role is called {name:?}"),
+            remedy: "use one of the project's roles, or define it".to_owned(),
+        })
+    })
+}
+
+fn mounts(
+    settings: &PlaneSettings,
+    project: Option<&Project>,
+    asked: &NewTask,
+) -> Result<Vec<String>, PlaneError> {
+    let (Some(project), Some(block)) = (project, &asked.sandbox) else { return Ok(Vec::new()) };
+    let root = Path::new(&project.root_path);
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let allowed: Vec<PathBuf> = std::iter::once(&project.root_path)
+        .chain(&project.allowed_paths)
+        .map(|path| real(Path::new(path)))
+        .collect();
+    let policy = MountPolicy {
+        allowed,
+        exceptions: Vec::new(),
+        forbidden: Forbidden::new(&settings.places),
+    };
+    for (at, mount) in block.mounts.iter().enumerate() {
+        let field = format!("sandbox.mounts[{at}].source");
+        let asked = root.join(&mount.source);
+        let source = match look_up(&asked) {
+            Ok(source) => source,
+            // The project is on another host: the runner there follows the links.
+            Err(_) if !root.exists() => HostPath {
+                asked: asked.clone().into(),
+                real: cofferdam_core::paths::clean_absolute(&asked).unwrap_or(asked).into(),
+                kind: HostKind::Directory,
+                identity: Identity { device: 0, inode: 0 },
+            },
+            Err(error) => {
+                return Err(PlaneError::from(Refusal {
+                    rule: Rule::MountSource,
+                    field,
+                    message: format!("{error}: {}", error.source),
+                    remedy: "a mount source must exist; make it, or leave the mount out".to_owned(),
+                }));
+            }
+        };
+        let access = if mount.writable { Access::Write } else { Access::Read };
+        let mount = Mount { source, target: mount.target.as_str().into(), access };
+        policy.check(&mount).map_err(|refusal| Refusal { field, ..refusal })?;
+    }
+    Ok(Vec::new())
+}
+
+/// Leaves a refusal in the timeline.
+pub(super) async fn or_tell(
+    turn: &mut Turn,
+    asked: &NewTask,
+    of: Option<&Membership>,
+    actor: &str,
+    judged: Result<Judged, PlaneError>,
+) -> Result<Judged, PlaneError> {
+    if let Err(PlaneError::Refused(refusal)) = &judged {
+        let about =
+            About { project: asked.project, workflow_run: of.map(|of| of.run), ..About::default() };
+        let data = json!({
+            "rule": refusal.rule, "field": refusal.field, "message": refusal.message, "title": asked.title,
+        });
+        turn.tell(&about, actor, "sandbox.rejected", data).await?;
+    }
+    judged
+}

@@ -1,0 +1,227 @@
+//! What runners report, taken only from those whose attempt it still is.
+
+use cofferdam_core::control::fence::{Judgement, Standing, judge};
+use cofferdam_core::control::id::TaskId;
+use cofferdam_core::control::report::{StatusAnswer, StatusReport};
+use cofferdam_core::control::state::{Move, TaskState};
+use cofferdam_core::control::task::{Attempt, AttemptResult, Task};
+use cofferdam_core::control::token::Scope;
+use serde_json::{Value, json};
+use sqlx::Row as _;
+
+use super::caller::Caller;
+use super::error::PlaneError;
+use super::moves::{Step, advance, note};
+use super::turn::{About, Turn};
+use super::{Plane, approvals, tasks};
+use crate::store::{Sql, StoreError, first, from_doc, run, to_doc};
+
+/// Events of a run that its runner may add to the timeline; all others are the server's to tell.
+const PASSED_ON: [&str; 3] = ["sandbox.", "changes.", "session."];
+const MOST_EVENTS: usize = 500;
+
+impl Plane {
+    pub async fn report(
+        &self,
+        caller: &Caller,
+        id: TaskId,
+        report: StatusReport,
+    ) -> Result<StatusAnswer, PlaneError> {
+        caller.needs(Scope::Runner)?;
+        let caller = caller.clone();
+        self.write(move |turn| Box::pin(async move { take(turn, &caller, id, report).await })).await
+    }
+}
+
+/// An attempt as the store has it, and the name of its runner where the caller is that.
+pub(super) struct Known {
+    pub(super) attempt: Attempt,
+    pub(super) seq: i64,
+    pub(super) log_seq: i64,
+    pub(super) log_bytes: i64,
+    pub(super) own: bool,
+    pub(super) actor: String,
+}
+
+pub(super) async fn known(
+    turn: &mut Turn,
+    caller: &Caller,
+    id: TaskId,
+    number: u32,
+    fence: &str,
+) -> Result<Option<Known>, PlaneError> {
+    let sql = Sql::new(
+        "SELECT fence, seq, log_seq, log_bytes, doc FROM attempts WHERE task = $1 AND number = $2",
+    );
+    let Some(row) = first(turn.db().await?, sql.text(id).number(number)).await? else {
+        return Ok(None);
+    };
+    let read = |source| StoreError::Query { what: "read", source };
+    let kept: String = row.try_get(0).map_err(read)?;
+    let attempt: Attempt = from_doc(&row, "attempts")?;
+    let token = caller.token.to_string();
+    let runner = turn.memory.runners.get(&attempt.runner).filter(|runner| runner.token == token);
+    // Compared by hash, so that time tells nothing about how much of it was right.
+    let same = blake3::hash(kept.as_bytes()) == blake3::hash(fence.as_bytes());
+    Ok(Some(Known {
+        own: same && runner.is_some(),
+        actor: runner
+            .map_or(caller.actor.clone(), |runner| format!("runner:{}", runner.runner.name)),
+        seq: row.try_get(1).map_err(read)?,
+        log_seq: row.try_get(2).map_err(read)?,
+        log_bytes: row.try_get(3).map_err(read)?,
+        attempt,
+    }))
+}
+
+async fn take(
+    turn: &mut Turn,
+    caller: &Caller,
+    id: TaskId,
+    report: StatusReport,
+) -> Result<StatusAnswer, PlaneError> {
+    let mut task = tasks::get(turn.db().await?, &id.to_string()).await?;
+    let found = known(turn, caller, id, report.attempt, &report.fence).await?;
+    let standing = Standing {
+        state: task.state,
+        latest: task.attempt == report.attempt,
+        own: found.as_ref().is_some_and(|known| known.own),
+        seq: found.as_ref().and_then(|known| u64::try_from(known.seq).ok()),
+    };
+    let judgement = judge(&standing, report.seq, report.status);
+    let actor = found.as_ref().map_or(caller.actor.clone(), |known| known.actor.clone());
+    match (&judgement, found) {
+        (Judgement::Accepted(moves), Some(known)) => {
+            accept(turn, &mut task, known, report, moves).await?;
+        }
+        (Judgement::Repeated, _) => {}
+        (Judgement::Refused(why), _) => {
+            refuse(turn, &task, &actor, &report, why).await?;
+        }
+        // Without an attempt nothing is its own, so nothing is accepted.
+        (Judgement::Accepted(_), None) => return Err(PlaneError::NotFound(tasks::NOUN)),
+    }
+    let own = standing.own && standing.latest;
+    let cancel = own && task.state == TaskState::CancelRequested;
+    Ok(StatusAnswer { taken: judgement.taken(), cancel })
+}
+
+async fn refuse(
+    turn: &mut Turn,
+    task: &Task,
+    actor: &str,
+    report: &StatusReport,
+    why: &str,
+) -> Result<(), PlaneError> {
+    let about = About { attempt: Some(report.attempt), ..About::task(task) };
+    let data =
+        json!({"status": report.status, "seq": report.seq, "state": task.state, "reason": why});
+    turn.tell(&about, actor, "runner.report_refused", data).await?;
+    Ok(())
+}
+
+async fn accept(
+    turn: &mut Turn,
+    task: &mut Task,
+    known: Known,
+    report: StatusReport,
+    moves: &[Move],
+) -> Result<(), PlaneError> {
+    let actor = known.actor;
+    merge(&mut task.result, report.result);
+    let mut attempt = known.attempt;
+    attempt.result = task.result.clone();
+    if moves.contains(&Move::Start) {
+        attempt.state = TaskState::Running;
+    }
+    let sql = Sql::new(
+        "UPDATE attempts SET seq = $1, state = $2, doc = $3 WHERE task = $4 AND number = $5",
+    )
+    .number(report.seq)
+    .text(attempt.state)
+    .text(to_doc(&attempt, "attempts")?)
+    .text(task.id)
+    .number(attempt.number);
+    run(turn.db().await?, sql).await?;
+    pass_on(turn, task, &actor, report.events).await?;
+    if moves.is_empty() {
+        return note(turn, task).await;
+    }
+    for by in moves {
+        let mut step = Step::new(*by, &actor);
+        if *by == Move::Start {
+            let command =
+                json!({"asked": approvals::hash(&task.asked)?, "effective": task.result.effective});
+            let hash = blake3::hash(command.to_string().as_bytes()).to_hex().to_string();
+            step = step.with(json!({
+                "command": hash, "run": task.result.run, "backend": task.result.backend,
+                "container_id": task.result.container_id,
+            }));
+        }
+        if *by == Move::Release {
+            step = step.because("its runner gave it back unstarted");
+        }
+        advance(turn, task, step).await?;
+    }
+    Ok(())
+}
+
+/// What is said replaces what was known; what is not said stays.
+fn merge(known: &mut AttemptResult, said: AttemptResult) {
+    macro_rules! take {
+        ($($field:ident),+ $(,)?) => {$(
+            if said.$field.is_some() {
+                known.$field = said.$field;
+            }
+        )+};
+    }
+    take!(
+        run,
+        backend,
+        container_id,
+        exit_code,
+        message,
+        outcome,
+        started_at,
+        finished_at,
+        output_tail,
+        changes,
+        effective,
+        receipt,
+        usage,
+    );
+}
+
+async fn pass_on(
+    turn: &mut Turn,
+    task: &Task,
+    actor: &str,
+    events: Vec<Value>,
+) -> Result<(), PlaneError> {
+    let about = About::task(task);
+    let all = events.len();
+    for mut event in events.into_iter().take(MOST_EVENTS) {
+        let kind = event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let plain =
+            kind.len() <= 64 && kind.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_' | b'.'));
+        if !plain || !PASSED_ON.iter().any(|own| kind.starts_with(own)) {
+            let kind: String = kind.chars().take(100).collect();
+            let data = json!({"reason": "a runner may not tell of this", "event": kind});
+            turn.tell(&about, actor, "runner.report_refused", data).await?;
+            continue;
+        }
+        // What links it in the runner's own log means nothing here.
+        if let Some(members) = event.as_object_mut() {
+            for own in ["type", "seq", "prev"] {
+                members.remove(own);
+            }
+        }
+        turn.tell(&about, actor, &kind, event).await?;
+    }
+    if all > MOST_EVENTS {
+        let data =
+            json!({"reason": "too many events in one report", "left_out": all - MOST_EVENTS});
+        turn.tell(&about, actor, "runner.report_refused", data).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,430 @@
+//! Workflow runs: steps become tasks as soon as those they depend on are over.
+
+use std::collections::HashMap;
+
+use cofferdam_core::control::graph::{self, Progress, Stage, Standing};
+use cofferdam_core::control::id::{ProjectId, TaskId, WorkflowRunId};
+use cofferdam_core::control::page::{Page, Paging};
+use cofferdam_core::control::state::{Move, TaskState};
+use cofferdam_core::control::task::Task;
+use cofferdam_core::control::token::Scope;
+use cofferdam_core::control::workflow::{
+    NewWorkflowRun, Step, StepState, StepStatus, WorkflowRun, WorkflowState,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::AnyConnection;
+
+use super::caller::Caller;
+use super::error::PlaneError;
+use super::keys::{IdempotencyKey, Once};
+use super::moves::{self, advance};
+use super::tasks::Membership;
+use super::turn::{About, Turn};
+use super::{Ahead, Plane, rows, tasks, templates};
+use crate::store::{Sql, run as execute, to_doc};
+
+const NOUN: &str = "workflow run";
+
+#[derive(Debug, Clone, Default)]
+pub struct WorkflowFilter {
+    pub project: Option<ProjectId>,
+    pub state: Option<WorkflowState>,
+}
+
+/// A run, with the steps as the template had them when it began.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Kept {
+    run: WorkflowRun,
+    steps: Vec<Step>,
+}
+
+impl Plane {
+    pub async fn create_workflow_run(
+        &self,
+        caller: &Caller,
+        asked: NewWorkflowRun,
+        key: Option<IdempotencyKey>,
+    ) -> Result<WorkflowRun, PlaneError> {
+        caller.needs(Scope::Submit)?;
+        let once = Once::new(caller, key, NOUN, &asked)?;
+        let caller = caller.clone();
+        self.write(move |turn| {
+            Box::pin(async move {
+                if let Some(id) = once.made(turn).await? {
+                    let kept = get(turn, &id).await?;
+                    return shown(turn.db().await?, kept).await;
+                }
+                let kept = begin(turn, &caller, asked).await?;
+                once.keep(turn, &kept.run.id).await?;
+                let id = kept.run.id;
+                progress(turn, id).await?;
+                let kept = get(turn, &id.to_string()).await?;
+                shown(turn.db().await?, kept).await
+            })
+        })
+        .await
+    }
+
+    pub async fn workflow_run(
+        &self,
+        caller: &Caller,
+        id: WorkflowRunId,
+    ) -> Result<WorkflowRun, PlaneError> {
+        caller.reads()?;
+        let mut db = self.inner.store.reader().await?;
+        let kept = read(&mut db, &id.to_string()).await?;
+        caller.finds(Some(kept.run.project), NOUN)?;
+        shown(&mut db, kept).await
+    }
+
+    pub async fn workflow_runs(
+        &self,
+        caller: &Caller,
+        filter: &WorkflowFilter,
+        paging: &Paging,
+    ) -> Result<Page<WorkflowRun>, PlaneError> {
+        caller.reads()?;
+        let mut sql = rows::visible(Sql::new("SELECT doc FROM workflow_runs WHERE 1 = 1"), caller);
+        if let Some(project) = filter.project {
+            sql = sql.and(" AND project = ?").text(project);
+        }
+        if let Some(state) = filter.state {
+            sql = sql.and(" AND state = ?").text(state_name(state));
+        }
+        let sql = rows::newest_first(sql, paging)?;
+        let mut db = self.inner.store.reader().await?;
+        let found: Vec<Kept> = rows::all(&mut db, "workflow_runs", sql).await?;
+        let page = rows::page(found, paging, |kept: &Kept| kept.run.id.to_string());
+        let mut items = Vec::new();
+        for kept in page.items {
+            items.push(shown(&mut db, kept).await?);
+        }
+        Ok(Page { items, next: page.next })
+    }
+
+    pub async fn pause(
+        &self,
+        caller: &Caller,
+        id: WorkflowRunId,
+    ) -> Result<WorkflowRun, PlaneError> {
+        self.turn_to(caller, id, WorkflowState::Paused).await
+    }
+
+    pub async fn resume(
+        &self,
+        caller: &Caller,
+        id: WorkflowRunId,
+    ) -> Result<WorkflowRun, PlaneError> {
+        self.turn_to(caller, id, WorkflowState::Running).await
+    }
+
+    /// Cancels what is not over, and begins nothing more.
+    pub async fn abort(
+        &self,
+        caller: &Caller,
+        id: WorkflowRunId,
+    ) -> Result<WorkflowRun, PlaneError> {
+        self.turn_to(caller, id, WorkflowState::Aborted).await
+    }
+
+    async fn turn_to(
+        &self,
+        caller: &Caller,
+        id: WorkflowRunId,
+        to: WorkflowState,
+    ) -> Result<WorkflowRun, PlaneError> {
+        caller.needs(Scope::Submit)?;
+        let caller = caller.clone();
+        self.write(move |turn| {
+            Box::pin(async move {
+                let mut kept = get(turn, &id.to_string()).await?;
+                caller.finds(Some(kept.run.project), NOUN)?;
+                let from = kept.run.state;
+                if from == to {
+                    return shown(turn.db().await?, kept).await;
+                }
+                if !matches!(from, WorkflowState::Running | WorkflowState::Paused) {
+                    let data = json!({"from": from, "to": to});
+                    turn.tell(
+                        &about(&kept.run),
+                        &caller.actor,
+                        "workflow.transition_refused",
+                        data,
+                    )
+                    .await?;
+                    return Err(PlaneError::Conflict {
+                        message: format!("a workflow run that is {} stays so", state_name(from)),
+                        remedy: "begin another run of it",
+                    });
+                }
+                kept.run.state = to;
+                if to == WorkflowState::Aborted {
+                    kept.run.finished_at = Some(turn.now);
+                    for step in &mut kept.run.steps {
+                        if step.state == StepState::Waiting {
+                            step.state = StepState::Skipped;
+                        }
+                    }
+                }
+                put(turn, &mut kept).await?;
+                let kind = format!("workflow.{}", state_name(to));
+                turn.tell(&about(&kept.run), &caller.actor, &kind, json!({"from": from})).await?;
+                match to {
+                    WorkflowState::Aborted => cancel_all(turn, id, &caller.actor).await?,
+                    WorkflowState::Running => progress(turn, id).await?,
+                    _ => {}
+                }
+                let kept = get(turn, &id.to_string()).await?;
+                shown(turn.db().await?, kept).await
+            })
+        })
+        .await
+    }
+}
+
+fn about(run: &WorkflowRun) -> About {
+    About { project: Some(run.project), workflow_run: Some(run.id), ..About::default() }
+}
+
+pub(super) fn state_name(state: WorkflowState) -> &'static str {
+    match state {
+        WorkflowState::Running => "running",
+        WorkflowState::Paused => "paused",
+        WorkflowState::Succeeded => "succeeded",
+        WorkflowState::Failed => "failed",
+        WorkflowState::Aborted => "aborted",
+    }
+}
+
+async fn read(db: &mut AnyConnection, id: &str) -> Result<Kept, PlaneError> {
+    let sql = Sql::new("SELECT doc FROM workflow_runs WHERE id = $1").text(id);
+    rows::find(db, "workflow_runs", sql).await?.ok_or(PlaneError::NotFound(NOUN))
+}
+
+async fn get(turn: &mut Turn, id: &str) -> Result<Kept, PlaneError> {
+    read(turn.db().await?, id).await
+}
+
+async fn put(turn: &mut Turn, kept: &mut Kept) -> Result<(), PlaneError> {
+    kept.run.version += 1;
+    let sql = Sql::new("UPDATE workflow_runs SET state = $1, doc = $2 WHERE id = $3");
+    let sql =
+        sql.text(state_name(kept.run.state)).text(to_doc(kept, "workflow_runs")?).text(kept.run.id);
+    execute(turn.db().await?, sql).await?;
+    Ok(())
+}
+
+async fn tasks_of(db: &mut AnyConnection, id: WorkflowRunId) -> Result<Vec<Task>, PlaneError> {
+    let sql = Sql::new("SELECT doc FROM tasks WHERE workflow_run = $1 ORDER BY id").text(id);
+    rows::all(db, "tasks", sql).await
+}
+
+/// The run with what its tasks say.
+async fn shown(db: &mut AnyConnection, kept: Kept) -> Result<WorkflowRun, PlaneError> {
+    let mut run = kept.run;
+    let states: HashMap<TaskId, TaskState> =
+        tasks_of(db, run.id).await?.into_iter().map(|task| (task.id, task.state)).collect();
+    for step in &mut run.steps {
+        if let Some(task) = step.task
+            && let Some(state) = states.get(&task)
+        {
+            step.task_state = Some(*state);
+        }
+    }
+    Ok(run)
+}
+
+async fn begin(
+    turn: &mut Turn,
+    caller: &Caller,
+    asked: NewWorkflowRun,
+) -> Result<Kept, PlaneError> {
+    let template = templates::get(turn.db().await?, &asked.template.to_string()).await;
+    let template = template.ok().filter(|template| caller.sees(Some(template.asked.project)));
+    let template = template.ok_or_else(|| {
+        PlaneError::field(
+            "template",
+            "there is no such workflow template",
+            "name one that you can list",
+        )
+    })?;
+    let steps = template.asked.steps;
+    for (at, name) in asked.only.iter().enumerate() {
+        if !steps.iter().any(|step| step.name == *name) {
+            let message = format!("no step is called {name:?}");
+            return Err(PlaneError::field(
+                &format!("only[{at}]"),
+                message,
+                "name steps of the template",
+            ));
+        }
+    }
+    let earlier = match asked.of {
+        None if asked.only.is_empty() => None,
+        None => {
+            let message = "some steps alone can be run only where the others were run before";
+            return Err(PlaneError::field("of", message, "name the run that has them"));
+        }
+        Some(of) => {
+            let found = get(turn, &of.to_string()).await.ok();
+            let known = found.filter(|kept| kept.run.template == asked.template);
+            let known = known.ok_or_else(|| {
+                PlaneError::field(
+                    "of",
+                    "there is no such run of this template",
+                    "name one that you can list",
+                )
+            })?;
+            Some(shown(turn.db().await?, known).await?)
+        }
+    };
+    let again = graph::with_dependents(&steps, &asked.only);
+    let all_anew = asked.only.is_empty();
+    let statuses = steps
+        .iter()
+        .map(|step| {
+            let before =
+                earlier.as_ref().and_then(|run| run.steps.iter().find(|old| old.name == step.name));
+            let reused = before.filter(|_| !all_anew && !again.contains(step.name.as_str()));
+            StepStatus {
+                name: step.name.clone(),
+                depends_on: step.depends_on.clone(),
+                when: step.when,
+                state: match reused {
+                    Some(old) if old.task_state.is_some_and(TaskState::is_terminal) => {
+                        StepState::Reused
+                    }
+                    Some(old) if old.state == StepState::Skipped => StepState::Skipped,
+                    _ => StepState::Waiting,
+                },
+                task: reused.and_then(|old| old.task),
+                task_state: reused.and_then(|old| old.task_state),
+            }
+        })
+        .collect();
+    let (millis, random) = turn.id()?;
+    let run = WorkflowRun {
+        id: WorkflowRunId::from_parts(millis, random),
+        project: template.asked.project,
+        template: template.id,
+        of: asked.of,
+        title: asked.title,
+        state: WorkflowState::Running,
+        actor: caller.actor.clone(),
+        steps: statuses,
+        version: 1,
+        created_at: turn.now,
+        finished_at: None,
+    };
+    let kept = Kept { run, steps };
+    let sql = Sql::new(
+        "INSERT INTO workflow_runs (id, project, template, state, doc) VALUES ($1, $2, $3, $4, $5)",
+    );
+    let sql = sql.text(kept.run.id).text(kept.run.project).text(kept.run.template);
+    let sql = sql.text(state_name(kept.run.state)).text(to_doc(&kept, "workflow_runs")?);
+    execute(turn.db().await?, sql).await?;
+    let data = json!({"template": template.id, "template_version": template.version, "of": asked.of, "only": asked.only});
+    turn.tell(&about(&kept.run), &caller.actor, "workflow.created", data).await?;
+    Ok(kept)
+}
+
+/// Looks which steps may begin now, which never will, and whether all is over.
+pub(super) fn progress(turn: &mut Turn, id: WorkflowRunId) -> Ahead<'_, Result<(), PlaneError>> {
+    Box::pin(async move {
+        loop {
+            let mut kept = get(turn, &id.to_string()).await?;
+            if kept.run.state != WorkflowState::Running {
+                return Ok(());
+            }
+            let states: HashMap<TaskId, TaskState> = tasks_of(turn.db().await?, id)
+                .await?
+                .into_iter()
+                .map(|task| (task.id, task.state))
+                .collect();
+            let standings: Vec<Standing<'_>> = kept
+                .run
+                .steps
+                .iter()
+                .map(|step| Standing {
+                    name: &step.name,
+                    depends_on: &step.depends_on,
+                    when: step.when,
+                    stage: stage(step, &states),
+                })
+                .collect();
+            let (ready, skipped, over) = match graph::progress(&standings) {
+                Progress::Going { ready, skipped } => (ready, skipped, None),
+                Progress::Over { skipped, state } => (Vec::new(), skipped, Some(state)),
+            };
+            if ready.is_empty() && skipped.is_empty() && over.is_none() {
+                return Ok(());
+            }
+            for at in skipped {
+                kept.run.steps[at].state = StepState::Skipped;
+                let data = json!({"step": kept.run.steps[at].name});
+                turn.tell(&about(&kept.run), "server", "workflow.step_skipped", data).await?;
+            }
+            if let Some(state) = over {
+                kept.run.state = state;
+                kept.run.finished_at = Some(turn.now);
+                put(turn, &mut kept).await?;
+                let kind = format!("workflow.{}", state_name(state));
+                turn.tell(&about(&kept.run), "server", &kind, json!({})).await?;
+                return Ok(());
+            }
+            let mut refused = false;
+            for at in ready {
+                refused |= !start(turn, &mut kept, at).await?;
+            }
+            put(turn, &mut kept).await?;
+            if !refused {
+                return Ok(());
+            }
+        }
+    })
+}
+
+fn stage(step: &StepStatus, states: &HashMap<TaskId, TaskState>) -> Stage {
+    match step.state {
+        StepState::Waiting => Stage::Waiting,
+        StepState::Skipped => Stage::Skipped,
+        StepState::Started | StepState::Reused => {
+            // A step that policy refused has no task, and has failed.
+            let Some(task) = step.task else { return Stage::Failed };
+            match states.get(&task).copied().or(step.task_state) {
+                Some(TaskState::Succeeded) => Stage::Succeeded,
+                Some(state) if state.is_terminal() => Stage::Failed,
+                _ => Stage::Underway,
+            }
+        }
+    }
+}
+
+/// Makes the task of a step; says whether policy let it.
+async fn start(turn: &mut Turn, kept: &mut Kept, at: usize) -> Result<bool, PlaneError> {
+    let Some(step) = kept.steps.get(at) else { return Ok(true) };
+    let of = Membership { run: kept.run.id, step: step.name.clone() };
+    let made = tasks::make(turn, step.task.clone(), &kept.run.actor, Some(of)).await;
+    let status = &mut kept.run.steps[at];
+    status.state = StepState::Started;
+    match made {
+        Ok(task) => {
+            status.task = Some(task.id);
+            Ok(true)
+        }
+        Err(PlaneError::Refused(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+async fn cancel_all(turn: &mut Turn, id: WorkflowRunId, actor: &str) -> Result<(), PlaneError> {
+    for mut task in tasks_of(turn.db().await?, id).await? {
+        if !task.state.is_terminal() && task.state != TaskState::CancelRequested {
+            let step =
+                moves::Step::new(Move::Cancel, actor).because("its workflow run was aborted");
+            advance(turn, &mut task, step).await?;
+        }
+    }
+    Ok(())
+}

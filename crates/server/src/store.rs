@@ -1,0 +1,132 @@
+//! Where the control plane keeps what it must not forget: SQLite in a file, or PostgreSQL by URL.
+//!
+//! [`Store`] owns the connections. There is one writer, which commits many commands at once (see `plane/writer.rs`),
+//! and several readers. Every statement is written once, in the part of SQL that both databases understand: TEXT and
+//! BIGINT, `$1` for values, no dialect.
+//!
+//! Locking: a second server on the same database is refused, by a lock on a file beside SQLite's, by an advisory lock
+//! of PostgreSQL. Durability: SQLite writes its log through to the disk before a commit returns (WAL, FULL).
+//! Compatibility: migrations are appended, never changed; each has its checksum kept, and a database that knows
+//! migrations which this program does not is refused.
+//!
+//! Deliberately absent: what the rows mean. That is the plane's.
+
+mod database;
+mod error;
+mod migrate;
+mod sql;
+
+use std::sync::{Mutex, PoisonError};
+
+use sqlx::any::AnyPoolOptions;
+use sqlx::pool::PoolConnection;
+use sqlx::{Any, AnyConnection, AnyPool, Executor as _, Row as _, Transaction};
+
+pub use database::{Database, NotADatabase};
+pub use error::StoreError;
+pub(crate) use sql::{Sql, first, from_doc, rows, run, scalar, to_doc};
+
+/// The number that a server takes in PostgreSQL's table of advisory locks: "coffer" in ASCII.
+const ADVISORY: i64 = 0x0063_6f66_6665_72;
+
+#[derive(Debug)]
+pub struct Store {
+    writer: AnyPool,
+    readers: AnyPool,
+    database: Database,
+    /// Held as long as the store is open.
+    alone: Mutex<Option<std::fs::File>>,
+}
+
+impl Store {
+    /// Opens the database and brings its tables up to date.
+    pub async fn open(database: Database) -> Result<Self, StoreError> {
+        sqlx::any::install_default_drivers();
+        let alone = database.lock()?;
+        let url = database.url();
+        let of_writer = database.clone();
+        let writer = AnyPoolOptions::new()
+            .max_connections(1)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .after_connect(move |connection, _| {
+                let database = of_writer.clone();
+                Box::pin(async move { settle(connection, &database, Role::Writer).await })
+            })
+            .connect(&url)
+            .await
+            .map_err(|source| StoreError::Open { database: database.to_string(), source })?;
+        let mut connection = writer.acquire().await.map_err(StoreError::query("open"))?;
+        migrate::migrate(&mut connection).await?;
+        drop(connection);
+        let of_readers = database.clone();
+        let readers = AnyPoolOptions::new()
+            .max_connections(4)
+            .after_connect(move |connection, _| {
+                let database = of_readers.clone();
+                Box::pin(async move { settle(connection, &database, Role::Reader).await })
+            })
+            .connect(&url)
+            .await
+            .map_err(|source| StoreError::Open { database: database.to_string(), source })?;
+        Ok(Self { writer, readers, database, alone: Mutex::new(alone) })
+    }
+
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    pub(crate) async fn reader(&self) -> Result<PoolConnection<Any>, StoreError> {
+        self.readers.acquire().await.map_err(StoreError::query("read"))
+    }
+
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Any>, StoreError> {
+        self.writer.begin().await.map_err(StoreError::query("begin"))
+    }
+
+    /// Waits until nothing uses it, and closes it.
+    pub async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+        self.alone.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Writer,
+    Reader,
+}
+
+async fn settle(
+    connection: &mut AnyConnection,
+    database: &Database,
+    role: Role,
+) -> Result<(), sqlx::Error> {
+    match (database, role) {
+        (Database::Sqlite(_), Role::Writer) => {
+            connection.execute("PRAGMA busy_timeout = 10000").await?;
+            connection.execute("PRAGMA journal_mode = WAL").await?;
+            connection.execute("PRAGMA synchronous = FULL").await?;
+        }
+        (Database::Sqlite(_), Role::Reader) => {
+            connection.execute("PRAGMA busy_timeout = 10000").await?;
+            connection.execute("PRAGMA query_only = ON").await?;
+        }
+        (Database::Postgres(_), Role::Writer) => {
+            let row = sqlx::query("SELECT pg_try_advisory_lock($1)")
+                .bind(ADVISORY)
+                .fetch_one(&mut *connection)
+                .await?;
+            if !row.try_get::<bool, _>(0)? {
+                return Err(sqlx::Error::Configuration(
+                    "another server already works on this database".into(),
+                ));
+            }
+        }
+        (Database::Postgres(_), Role::Reader) => {
+            connection.execute("SET default_transaction_read_only = on").await?;
+        }
+    }
+    Ok(())
+}

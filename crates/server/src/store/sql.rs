@@ -1,0 +1,104 @@
+//! Statements with their values, and rows that hold a document.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::error::StoreError;
+
+/// A statement and its values. The text is put together from literals alone; what somebody wrote is always a value.
+#[derive(Debug, Clone)]
+pub(crate) struct Sql {
+    text: String,
+    values: Vec<Value>,
+}
+
+#[derive(Debug, Clone)]
+enum Value {
+    Text(String),
+    Number(i64),
+}
+
+impl Sql {
+    pub(crate) fn new(text: &'static str) -> Self {
+        Self { text: text.to_owned(), values: Vec::new() }
+    }
+
+    /// A value for the next `$N`.
+    pub(crate) fn text(mut self, value: impl ToString) -> Self {
+        self.values.push(Value::Text(value.to_string()));
+        self
+    }
+
+    /// An id, or the empty text.
+    pub(crate) fn maybe(self, value: Option<impl ToString>) -> Self {
+        self.text(value.map(|value| value.to_string()).unwrap_or_default())
+    }
+
+    pub(crate) fn number(mut self, value: impl TryInto<i64>) -> Self {
+        self.values.push(Value::Number(value.try_into().unwrap_or(i64::MAX)));
+        self
+    }
+
+    /// More of the statement; each `?` of it becomes the next `$N`.
+    pub(crate) fn and(mut self, text: &'static str) -> Self {
+        let mut next = self.values.len() + 1;
+        for part in text.split_inclusive('?') {
+            match part.strip_suffix('?') {
+                Some(before) => {
+                    self.text.push_str(before);
+                    self.text.push_str(&format!("${next}"));
+                    next += 1;
+                }
+                None => self.text.push_str(part),
+            }
+        }
+        self
+    }
+}
+
+pub(crate) async fn run(db: &mut AnyConnection, sql: Sql) -> Result<u64, StoreError> {
+    let done = prepared(&sql).execute(db).await.map_err(StoreError::query("write"))?;
+    Ok(done.rows_affected())
+}
+
+pub(crate) async fn rows(db: &mut AnyConnection, sql: Sql) -> Result<Vec<AnyRow>, StoreError> {
+    prepared(&sql).fetch_all(db).await.map_err(StoreError::query("read"))
+}
+
+pub(crate) async fn first(db: &mut AnyConnection, sql: Sql) -> Result<Option<AnyRow>, StoreError> {
+    prepared(&sql).fetch_optional(db).await.map_err(StoreError::query("read"))
+}
+
+/// The one number that a statement gives, 0 where it gives none.
+pub(crate) async fn scalar(db: &mut AnyConnection, sql: Sql) -> Result<i64, StoreError> {
+    match first(db, sql).await? {
+        None => Ok(0),
+        Some(row) => {
+            let value: Option<i64> = row.try_get(0).map_err(StoreError::query("read"))?;
+            Ok(value.unwrap_or(0))
+        }
+    }
+}
+
+fn prepared(sql: &Sql) -> sqlx::query::Query<'_, sqlx::Any, sqlx::any::AnyArguments> {
+    let query = sqlx::query(AssertSqlSafe(sql.text.clone()));
+    sql.values.iter().fold(query, |query, value| match value {
+        Value::Text(text) => query.bind(text.clone()),
+        Value::Number(number) => query.bind(*number),
+    })
+}
+
+/// The document in a row's column `doc`.
+pub(crate) fn from_doc<T: DeserializeOwned>(
+    row: &AnyRow,
+    table: &'static str,
+) -> Result<T, StoreError> {
+    let text: String = row.try_get("doc").map_err(StoreError::query("read"))?;
+    serde_json::from_str(&text).map_err(|source| StoreError::Row { table, source })
+}
+
+pub(crate) fn to_doc<T: Serialize>(value: &T, table: &'static str) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|source| StoreError::Row { table, source })
+}

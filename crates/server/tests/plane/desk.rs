@@ -1,0 +1,191 @@
+//! A plane on a database of its own, with a clock that the test moves, and those who ask.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cofferdam_core::control::project::{NewProject, Project};
+use cofferdam_core::control::report::{
+    Claim, ClaimAsk, Registered, Registration, ReportedStatus, StatusAnswer, StatusReport,
+};
+use cofferdam_core::control::task::{AttemptResult, NewTask, Task};
+use cofferdam_core::control::token::{NewToken, Scope};
+use cofferdam_core::stamp::Stamp;
+use cofferdam_server::plane::{Caller, Clock, Plane, PlaneSettings};
+use cofferdam_server::store::Database;
+use serde_json::{Value, json};
+
+/// Stands still until it is moved.
+#[derive(Debug, Default)]
+pub(crate) struct MovedClock(AtomicU64);
+
+impl MovedClock {
+    pub(crate) fn advance(&self, by: Duration) {
+        self.0.fetch_add(u64::try_from(by.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for MovedClock {
+    fn now(&self) -> Stamp {
+        let millis = 1_800_000_000_000 + i64::try_from(self.0.load(Ordering::SeqCst)).unwrap();
+        Stamp::new(jiff::Timestamp::from_millisecond(millis).unwrap())
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+pub(crate) struct Desk {
+    pub(crate) plane: Plane,
+    pub(crate) admin: Caller,
+    pub(crate) clock: Arc<MovedClock>,
+    database: Database,
+    dir: tempfile::TempDir,
+}
+
+impl Desk {
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let database = Database::Sqlite(dir.path().join("plane.db"));
+        Self::on(database, dir).await
+    }
+
+    async fn on(database: Database, dir: tempfile::TempDir) -> Self {
+        let clock = Arc::new(MovedClock::default());
+        let plane = Plane::open(database.clone(), settings(&clock)).await.unwrap();
+        let made = plane.first_token().await.unwrap().unwrap();
+        let admin = plane.caller(&made.secret).unwrap();
+        Self { plane, admin, clock, database, dir }
+    }
+
+    /// The server is gone and another one opens the same database.
+    pub(crate) async fn restart(&mut self) {
+        self.plane.close().await;
+        self.plane = self.reopened().await;
+    }
+
+    async fn reopened(&self) -> Plane {
+        let mut last = None;
+        for _ in 0..100 {
+            match Plane::open(self.database.clone(), settings(&self.clock)).await {
+                Ok(plane) => return plane,
+                Err(error) => last = Some(error),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("cannot open it again: {last:?}");
+    }
+
+    pub(crate) async fn caller(&self, name: &str, scopes: &[Scope]) -> Caller {
+        self.caller_of(name, scopes, None).await
+    }
+
+    pub(crate) async fn caller_of(
+        &self,
+        name: &str,
+        scopes: &[Scope],
+        projects: Option<Vec<cofferdam_core::control::id::ProjectId>>,
+    ) -> Caller {
+        let asked =
+            NewToken { name: name.into(), scopes: scopes.to_vec(), projects, expires_at: None };
+        let made = self.plane.make_token(&self.admin, asked).await.unwrap();
+        self.plane.caller(&made.secret).unwrap()
+    }
+
+    pub(crate) async fn project(&self, name: &str) -> Project {
+        let root = self.dir.path().join(name);
+        std::fs::create_dir_all(&root).unwrap();
+        let asked = NewProject {
+            name: name.into(),
+            root_path: root.canonicalize().unwrap().to_str().unwrap().into(),
+            allowed_paths: vec![],
+            max_running: None,
+            default_role: None,
+        };
+        self.plane.create_project(&self.admin, asked, None).await.unwrap()
+    }
+
+    pub(crate) async fn submit(&self, more: Value) -> Task {
+        self.plane.create_task(&self.admin, task(more), None).await.unwrap()
+    }
+
+    pub(crate) async fn runner(&self, name: &str) -> Worker {
+        let caller = self.caller(name, &[Scope::Runner]).await;
+        let registered = self.register(&caller, name).await;
+        Worker { caller, registered }
+    }
+
+    pub(crate) async fn register(&self, caller: &Caller, name: &str) -> Registered {
+        let asked = Registration {
+            name: name.into(),
+            labels: vec![],
+            capacity: 10,
+            host: None,
+            holding: vec![],
+        };
+        self.plane.register(caller, asked).await.unwrap()
+    }
+
+    pub(crate) async fn state(&self, task: &Task) -> String {
+        self.plane.task(&self.admin, task.id).await.unwrap().state.to_string()
+    }
+
+    /// Types of the events of a task, in their order.
+    pub(crate) async fn kinds(&self, task: &Task) -> Vec<String> {
+        let filter =
+            cofferdam_server::plane::EventFilter { task: Some(task.id), ..Default::default() };
+        let paging = cofferdam_core::control::page::Paging { limit: 500, after: None };
+        let page = self.plane.events(&self.admin, &filter, &paging).await.unwrap();
+        page.items.into_iter().map(|event| event.kind).collect()
+    }
+}
+
+fn settings(clock: &Arc<MovedClock>) -> PlaneSettings {
+    PlaneSettings {
+        clock: Arc::clone(clock) as Arc<dyn Clock>,
+        lease: Duration::from_secs(30),
+        // Only what a test asks for happens by time.
+        tick: Duration::from_secs(3600),
+        ..PlaneSettings::default()
+    }
+}
+
+/// A task that needs nothing, with more said about it.
+pub(crate) fn task(more: Value) -> NewTask {
+    let mut asked = json!({"execution_mode": "no-workspace", "command": ["true"]});
+    for (key, value) in more.as_object().unwrap() {
+        asked[key] = value.clone();
+    }
+    serde_json::from_value(asked).unwrap()
+}
+
+pub(crate) struct Worker {
+    pub(crate) caller: Caller,
+    pub(crate) registered: Registered,
+}
+
+impl Worker {
+    pub(crate) async fn claim(&self, desk: &Desk, room: u32) -> Vec<Claim> {
+        let ask = ClaimAsk { runner: self.registered.runner, room, wait_ms: 0 };
+        desk.plane.claim(&self.caller, ask).await.unwrap().claims
+    }
+
+    pub(crate) async fn report(
+        &self,
+        desk: &Desk,
+        claim: &Claim,
+        seq: u64,
+        status: ReportedStatus,
+    ) -> StatusAnswer {
+        let report = StatusReport {
+            attempt: claim.attempt,
+            fence: claim.fence.clone(),
+            seq,
+            status,
+            result: AttemptResult::default(),
+            events: vec![],
+        };
+        desk.plane.report(&self.caller, claim.task.id, report).await.unwrap()
+    }
+}

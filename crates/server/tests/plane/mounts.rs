@@ -1,0 +1,42 @@
+//! What a task may mount is decided before anything is taken for it.
+
+use cofferdam_core::control::page::Paging;
+use cofferdam_server::plane::{EventFilter, PlaneError};
+use serde_json::json;
+
+use crate::desk::{Desk, task};
+
+#[tokio::test]
+async fn a_forbidden_mount_is_refused_by_its_rule_and_stands_in_the_timeline() {
+    let desk = Desk::new().await;
+    let project = desk.project("site").await;
+    let root = std::path::Path::new(&project.root_path);
+    std::fs::create_dir(root.join("data")).unwrap();
+    std::os::unix::fs::symlink("/etc", root.join("link")).unwrap();
+    let asking = |source: &str| {
+        task(json!({
+            "project": project.id, "execution_mode": "docker-sandbox", "command": [],
+            "sandbox": {"image": "debian:12", "command": ["true"], "mounts": [{"source": source, "target": "/x"}]},
+        }))
+    };
+    desk.plane.create_task(&desk.admin, asking("data"), None).await.unwrap();
+    for (source, rule) in [
+        ("/etc", "mount-forbidden"),
+        ("link", "mount-forbidden"),
+        ("/usr/share", "mount-allowed"),
+        ("nowhere", "mount-source"),
+    ] {
+        let error = desk.plane.create_task(&desk.admin, asking(source), None).await.unwrap_err();
+        let problem = error.problem();
+        assert_eq!((problem.status, problem.rule.as_deref()), (422, Some(rule)), "{source}");
+        assert_eq!(problem.field.as_deref(), Some("sandbox.mounts[0].source"));
+        assert!(matches!(error, PlaneError::Refused(_)));
+    }
+    let filter = EventFilter {
+        project: Some(project.id),
+        kind: Some("sandbox.rejected".into()),
+        ..EventFilter::default()
+    };
+    let events = desk.plane.events(&desk.admin, &filter, &Paging::default()).await.unwrap();
+    assert_eq!(events.items.len(), 4);
+}
