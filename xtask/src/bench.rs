@@ -17,6 +17,7 @@ mod overhead;
 mod page;
 mod place;
 mod rounds;
+mod search;
 mod session;
 mod start;
 mod throughput;
@@ -57,6 +58,7 @@ Benches:
           (changes-1k, changes-10k, changes-100k), applying new files (changes-apply-1k,
           changes-apply-10k), and a change set of a million files (changes-million)
   check   looking at Python, in megabytes a second
+  loop    what a loop adds to the commands of an iteration
 
 Options:
   --rounds N    rounds that count (200)
@@ -109,6 +111,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "changes-apply-1k", kind: Kind::Rounds(changes::apply_1k), most_rounds: 15 },
     Bench { name: "changes-apply-10k", kind: Kind::Rounds(changes::apply_10k), most_rounds: 5 },
     Bench { name: "check", kind: Kind::Once(check::speed), most_rounds: 1 },
+    Bench { name: "loop", kind: Kind::Once(search::overhead), most_rounds: 1 },
     Bench { name: "changes-million", kind: Kind::Once(changes::million), most_rounds: 1 },
 ];
 
