@@ -3,6 +3,7 @@
 //! A [`Policy`] is only ever narrowed: a role's ceiling is joined to the general one by taking the
 //! stricter of the two. [`forbidden`] holds the paths that no policy can allow.
 
+mod bounds;
 pub mod forbidden;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use crate::mount::{Access, HostKind, Mount};
 use crate::quantity::{ByteSize, Cpus, Span};
 use crate::refusal::{Refusal, Rule};
 use crate::spec::{Mode, Network, Relax};
+pub use bounds::{let_in, may_relax, wide_enough};
 pub use forbidden::Forbidden;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,11 +74,6 @@ impl Policy {
             remedy: "define it under policy.roles in the host file, or use one that is there"
                 .to_owned(),
         })
-    }
-
-    /// Whether a host variable of this name may be passed in.
-    pub fn lets_in(&self, name: &str) -> bool {
-        self.env.iter().any(|pattern| matches_glob(pattern, name))
     }
 }
 

@@ -27,7 +27,7 @@ pub use error::StoreError;
 pub(crate) use sql::{Sql, first, from_doc, rows, run, scalar, to_doc};
 
 /// The number that a server takes in PostgreSQL's table of advisory locks: "coffer" in ASCII.
-const ADVISORY: i64 = 0x0063_6f66_6665_72;
+const ADVISORY: i64 = 0x0000_636f_6666_6572;
 
 #[derive(Debug)]
 pub struct Store {

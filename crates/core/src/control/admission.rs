@@ -1,13 +1,153 @@
 //! What may be asked for: a task judged before anything is taken for it.
 //!
-//! [`form`] looks at the task alone. It is asked when a task is made, and everything here again when it is dispatched
-//! and when a runner claims it. Facts about the host, such as where a link leads, come in as values.
+//! [`form`] looks at the task alone, [`admit`] holds what it asks for against host, project and role, and gives the
+//! settings that it would run with; [`Admitted::mounts`] are to be looked up on the host and held against a
+//! [`MountPolicy`](crate::policy::MountPolicy). All of it is asked when a task is made, when it is dispatched, when a
+//! runner claims it, and by the runner itself. Facts about the host, such as where a link leads, come in as values.
 
 mod form;
+mod role;
+mod said;
 
 pub use form::{form, name};
+pub use role::check as check_role;
 
+use std::collections::BTreeMap;
+
+use super::overview::EffectiveRule;
+use super::role::Role;
+use super::task::{ExecutionMode, NewTask};
+use crate::backend::BackendChoice;
+use crate::config::{Entries, Key, Layer, Layers, Origin, Resolved, Trust, resolve};
+use crate::mount::MountRequest;
+use crate::policy::{self, Ceiling};
 use crate::refusal::{Refusal, Rule};
+use crate::spec::Limits;
+
+/// A task that may be run, as far as this can be told without looking at the host's files.
+#[derive(Debug, Clone)]
+pub struct Admitted {
+    /// Every setting with the value that stands, and whose it is.
+    pub resolved: Resolved,
+    /// The role's, without what was overridden with a reason.
+    pub ceiling: Ceiling,
+    /// The fields of the task that settings were read from.
+    fields: BTreeMap<Key, String>,
+}
+
+/// Holds a task against the host's settings and its role.
+pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admitted, Refusal> {
+    form(task)?;
+    let (mut ceiling, begins) = match role {
+        None => (Ceiling::default(), Entries::default()),
+        Some(role) => (role::ceiling(role)?, role::settings(role)?),
+    };
+    let said = said::of(task)?;
+    for (at, each) in task.overrides.iter().enumerate() {
+        role::lift(role, &mut ceiling, &format!("overrides[{at}].setting"), &each.setting)?;
+    }
+    let fields = said.fields;
+    let layers = Layers {
+        host: host.clone(),
+        project: begins,
+        trust: Trust::Trusted,
+        flags: said.entries,
+        ..Layers::default()
+    };
+    let named = |refusal| named(&fields, refusal);
+    let resolved = resolve(layers).map_err(named)?;
+    let settings = resolved.settings();
+    let sandbox = &settings.sandbox;
+    let limits = Limits {
+        memory: sandbox.memory_limit,
+        cpus: sandbox.cpu_limit,
+        pids: sandbox.pids_limit,
+        timeout: sandbox.timeout,
+        idle_timeout: sandbox.idle_timeout,
+        stop_grace: sandbox.stop_grace,
+        output: sandbox.output_limit,
+    };
+    ceiling.check(&limits, sandbox.network, sandbox.mode).map_err(named)?;
+    policy::wide_enough(settings.policy.network, sandbox.network).map_err(named)?;
+    policy::may_relax(&settings.policy.relax, &sandbox.relax).map_err(named)?;
+    for name in &sandbox.env_passthrough {
+        policy::let_in(&settings.policy.env, name).map_err(named)?;
+    }
+    confined(task, &resolved).map_err(named)?;
+    Ok(Admitted { resolved, ceiling, fields })
+}
+
+/// What holds before any task says anything: every setting, and the bounds of the role.
+pub fn standing(host: &Entries, role: Option<&Role>) -> Result<Vec<EffectiveRule>, Refusal> {
+    let begins = role.map_or(Ok(Entries::default()), role::settings)?;
+    let layers =
+        Layers { host: host.clone(), project: begins, trust: Trust::Trusted, ..Layers::default() };
+    let resolved = resolve(layers)?;
+    let whose = |origin: &Origin| match (origin.layer, role) {
+        (Layer::Flag, Some(role)) => format!("role {}", role.name),
+        _ => origin.to_string(),
+    };
+    let mut rules: Vec<EffectiveRule> = resolved
+        .iter()
+        .map(|(key, value, origin)| EffectiveRule {
+            key: key.name().to_owned(),
+            value: value.to_json(),
+            origin: whose(origin),
+        })
+        .collect();
+    if let Some(role) = role {
+        rules.extend(role.ceiling.iter().map(|(name, value)| EffectiveRule {
+            key: format!("ceiling.{name}"),
+            value: value.clone(),
+            origin: format!("role {}", role.name),
+        }));
+    }
+    Ok(rules)
+}
+
+impl Admitted {
+    pub fn mounts(&self) -> Vec<MountRequest> {
+        self.resolved.settings().sandbox.mounts
+    }
+
+    /// A refusal with the field of the task that it is about.
+    pub fn named(&self, refusal: Refusal) -> Refusal {
+        named(&self.fields, refusal)
+    }
+}
+
+/// Every mode runs confined, and `docker-sandbox` in a container.
+fn confined(task: &NewTask, resolved: &Resolved) -> Result<(), Refusal> {
+    let settings = resolved.settings().sandbox;
+    let container = task.execution_mode == ExecutionMode::DockerSandbox;
+    let refuse = |message: &str, remedy: &str| {
+        Err(Refusal {
+            rule: Rule::Consistent,
+            field: Key::SandboxBackend.name().to_owned(),
+            message: message.to_owned(),
+            remedy: remedy.to_owned(),
+        })
+    };
+    match settings.backend {
+        _ if !settings.enabled => refuse(
+            "the host runs commands without a sandbox",
+            "set sandbox.enabled in the host file",
+        ),
+        BackendChoice::Local => {
+            refuse("a task always runs in a sandbox", "leave the backend out, or choose another")
+        }
+        BackendChoice::Native if container => refuse(
+            "execution_mode docker-sandbox runs in a container",
+            "choose docker or podman, or another execution mode",
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn named(fields: &BTreeMap<Key, String>, refusal: Refusal) -> Refusal {
+    let field = Key::named(&refusal.field).and_then(|key| fields.get(&key)).cloned();
+    Refusal { field: field.unwrap_or_else(|| refusal.field.clone()), ..refusal }
+}
 
 fn wrong(field: &str, message: impl Into<String>, remedy: &str) -> Refusal {
     Refusal {
@@ -17,3 +157,6 @@ fn wrong(field: &str, message: impl Into<String>, remedy: &str) -> Refusal {
         remedy: remedy.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ pub struct Role {
     /// Absent: holds in every project.
     pub project: Option<ProjectId>,
     pub name: String,
-    /// Ceilings by configuration key, as `policy.max_memory`; what a task asks for above one is refused.
+    /// Ceilings by the names that `policy.roles` has, as `memory_limit`; what a task asks for above one is refused.
     pub ceiling: BTreeMap<String, serde_json::Value>,
     /// Settings that tasks in this role begin with, by configuration key, as `sandbox.network`.
     pub settings: BTreeMap<String, serde_json::Value>,

@@ -7,7 +7,7 @@ use crate::backend::Backend;
 use crate::caps::Caps;
 use crate::mount::{Access, Mount};
 use crate::paths::{Arg, overlap};
-use crate::policy::{Ceiling, Policy};
+use crate::policy::{self, Ceiling, Policy};
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
 use crate::result;
@@ -93,34 +93,7 @@ pub(super) fn consistent(spec: &SandboxSpec) -> Result<(), Refusal> {
 }
 
 pub(super) fn under_ceiling(spec: &SandboxSpec, ceiling: &Ceiling) -> Result<(), Refusal> {
-    let over = |field: &str, asked: String, most: String| {
-        refuse(
-            Rule::Ceiling,
-            field,
-            format!("{asked} is more than the role's ceiling of {most}"),
-            "ask for less, or raise the role's ceiling in the host file",
-        )
-    };
-    let limits = &spec.limits;
-    if let Some(most) = ceiling.memory.filter(|most| limits.memory > *most) {
-        return Err(over("sandbox.memory_limit", limits.memory.to_string(), most.to_string()));
-    }
-    if let Some(most) = ceiling.cpus.filter(|most| limits.cpus > *most) {
-        return Err(over("sandbox.cpu_limit", limits.cpus.to_string(), most.to_string()));
-    }
-    if let Some(most) = ceiling.pids.filter(|most| limits.pids > *most) {
-        return Err(over("sandbox.pids_limit", limits.pids.to_string(), most.to_string()));
-    }
-    if let Some(most) = ceiling.timeout.filter(|most| limits.timeout > *most) {
-        return Err(over("sandbox.timeout", limits.timeout.to_string(), most.to_string()));
-    }
-    if let Some(most) = ceiling.network.filter(|most| spec.network < *most) {
-        return Err(over("sandbox.network", spec.network.to_string(), most.to_string()));
-    }
-    if let Some(most) = ceiling.mode.filter(|most| spec.mode < *most) {
-        return Err(over("sandbox.mode", spec.mode.to_string(), most.to_string()));
-    }
-    Ok(())
+    ceiling.check(&spec.limits, spec.network, spec.mode)
 }
 
 pub(super) fn within_host(spec: &SandboxSpec, caps: &Caps) -> Result<(), Refusal> {
@@ -139,29 +112,13 @@ pub(super) fn within_host(spec: &SandboxSpec, caps: &Caps) -> Result<(), Refusal
 }
 
 pub(super) fn network(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {
-    if spec.network < policy.network {
-        return Err(refuse(
-            Rule::NetworkAllowed,
-            "sandbox.network",
-            format!(
-                "network {} is wider than host policy allows ({})",
-                spec.network, policy.network
-            ),
-            "set policy.network in the host file to the widest network that a run may ask for",
-        ));
-    }
-    Ok(())
+    policy::wide_enough(policy.network, spec.network)
 }
 
 pub(super) fn env(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {
     for (name, value) in &spec.env {
-        if matches!(value, crate::env::EnvValue::Passed(_)) && !policy.lets_in(name.as_str()) {
-            return Err(refuse(
-                Rule::EnvAllowed,
-                "sandbox.env_passthrough",
-                format!("host policy does not let {name} in"),
-                "add the name to policy.env in the host file",
-            ));
+        if matches!(value, crate::env::EnvValue::Passed(_)) {
+            policy::let_in(&policy.env, name)?;
         }
         if value.reveal().contains('\0') {
             return Err(refuse(
@@ -176,15 +133,7 @@ pub(super) fn env(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {
 }
 
 pub(super) fn relax(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {
-    match spec.relax.difference(&policy.relax).next() {
-        None => Ok(()),
-        Some(name) => Err(refuse(
-            Rule::RelaxAllowed,
-            "sandbox.relax",
-            format!("host policy does not permit relaxing {name}"),
-            "add it to policy.relax in the host file",
-        )),
-    }
+    policy::may_relax(&policy.relax, &spec.relax)
 }
 
 pub(super) fn workspace(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {

@@ -39,8 +39,6 @@ pub enum PlaneError {
     Stopped,
     #[error("the store failed")]
     Store(#[source] Arc<StoreError>),
-    #[error("{0} is not built yet")]
-    NotBuilt(&'static str),
 }
 
 impl From<StoreError> for PlaneError {
@@ -105,7 +103,6 @@ impl PlaneError {
             Self::Store(_) => {
                 ("internal", "Something failed inside", 500, Some("look into the server's log"))
             }
-            Self::NotBuilt(_) => ("not-built", "Not built yet", 501, None),
         };
         let mut problem = Problem {
             kind: format!("urn:cofferdam:problem:{name}"),

@@ -4,12 +4,15 @@
 
 use std::path::{Path, PathBuf};
 
+use cofferdam_core::config::Key;
+use cofferdam_core::control::admission::{self, Admitted};
 use cofferdam_core::control::id::ProjectId;
 use cofferdam_core::control::overview::EffectiveRule;
 use cofferdam_core::control::project::{NewProject, Project};
 use cofferdam_core::control::role::Role;
 use cofferdam_core::control::task::NewTask;
-use cofferdam_core::mount::{Access, HostKind, HostPath, Identity, Mount};
+use cofferdam_core::mount::{HostKind, HostPath, Identity, Mount};
+use cofferdam_core::paths::clean_absolute;
 use cofferdam_core::policy::{Forbidden, MountPolicy};
 use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_sandbox::host::look_up;
@@ -43,9 +46,21 @@ impl Plane {
         project: ProjectId,
         role: Option<&str>,
     ) -> Result<Vec<EffectiveRule>, PlaneError> {
-        let _ = role;
-        self.project(caller, project).await?;
-        Err(PlaneError::NotBuilt("the effective policy"))
+        let project = self.project(caller, project).await?;
+        let mut db = self.inner.store.reader().await?;
+        let role = role_of(&mut db, Some(&project), role).await?;
+        let rules = admission::standing(&self.inner.settings.host, role.as_ref())?;
+        let of_project = |key: &str, value| EffectiveRule {
+            key: key.to_owned(),
+            value,
+            origin: format!("project {}", project.name),
+        };
+        let own = [
+            of_project("project.root_path", json!(project.root_path)),
+            of_project("project.allowed_paths", json!(project.allowed_paths)),
+            of_project("project.max_running", json!(project.max_running)),
+        ];
+        Ok(own.into_iter().chain(rules).collect())
     }
 
     /// Whether a project's places may be given to programs at all.
@@ -91,20 +106,24 @@ pub(super) async fn judge(turn: &mut Turn, asked: &NewTask) -> Result<Judged, Pl
             found => Some(found?),
         },
     };
-    let role = role(db, project.as_ref(), asked).await?;
-    let overrides = mounts(&turn.settings, project.as_ref(), asked)?;
+    let role = role_of(db, project.as_ref(), asked.role.as_deref()).await?;
+    let admitted = admission::admit(&turn.settings.host, role.as_ref(), asked)?;
+    let overrides = match &project {
+        Some(project) => mounts(&turn.settings, project, &admitted)?,
+        None => homeless(&admitted)?,
+    };
     let rules = to_doc(&(&project, &role), "projects")?;
     let rules = blake3::hash(rules.as_bytes()).to_hex().to_string();
     Ok(Judged { project, role, rules, overrides })
 }
 
-async fn role(
+async fn role_of(
     db: &mut AnyConnection,
     project: Option<&Project>,
-    asked: &NewTask,
+    asked: Option<&str>,
 ) -> Result<Option<Role>, PlaneError> {
-    let default = project.and_then(|project| project.default_role.as_ref());
-    let Some(name) = asked.role.as_ref().or(default) else { return Ok(None) };
+    let default = project.and_then(|project| project.default_role.as_deref());
+    let Some(name) = asked.or(default) else { return Ok(None) };
     let found = roles::named(db, project.map(|project| project.id), name).await?;
     found.map(Some).ok_or_else(|| {
         PlaneError::from(Refusal {
@@ -116,49 +135,84 @@ async fn role(
     })
 }
 
+/// Without a project there is no place that anything could be mounted from.
+fn homeless(admitted: &Admitted) -> Result<Vec<String>, PlaneError> {
+    if admitted.mounts().is_empty() {
+        return Ok(Vec::new());
+    }
+    Err(PlaneError::from(admitted.named(Refusal {
+        rule: Rule::MountAllowed,
+        field: Key::SandboxMounts.name().to_owned(),
+        message: "a task without a project mounts nothing".to_owned(),
+        remedy: "name a project".to_owned(),
+    })))
+}
+
+/// Every mount by where it really leads; gives the exceptions of the host file that were needed.
 fn mounts(
     settings: &PlaneSettings,
-    project: Option<&Project>,
-    asked: &NewTask,
+    project: &Project,
+    admitted: &Admitted,
 ) -> Result<Vec<String>, PlaneError> {
-    let (Some(project), Some(block)) = (project, &asked.sandbox) else { return Ok(Vec::new()) };
+    let asked = admitted.mounts();
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
     let root = Path::new(&project.root_path);
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let allowed: Vec<PathBuf> = std::iter::once(&project.root_path)
         .chain(&project.allowed_paths)
         .map(|path| real(Path::new(path)))
         .collect();
+    let host = admitted.resolved.settings().policy;
     let policy = MountPolicy {
         allowed,
-        exceptions: Vec::new(),
+        exceptions: host.exceptions,
         forbidden: Forbidden::new(&settings.places),
     };
-    for (at, mount) in block.mounts.iter().enumerate() {
-        let field = format!("sandbox.mounts[{at}].source");
+    let mut used = Vec::new();
+    for (at, mount) in asked.into_iter().enumerate() {
+        let named = |refusal: Refusal| {
+            let refusal = admitted.named(refusal);
+            let field = format!("{}[{at}].source", refusal.field);
+            Refusal { field, ..refusal }
+        };
         let asked = root.join(&mount.source);
         let source = match look_up(&asked) {
             Ok(source) => source,
             // The project is on another host: the runner there follows the links.
             Err(_) if !root.exists() => HostPath {
                 asked: asked.clone().into(),
-                real: cofferdam_core::paths::clean_absolute(&asked).unwrap_or(asked).into(),
+                real: clean_absolute(&asked).unwrap_or(asked).into(),
                 kind: HostKind::Directory,
                 identity: Identity { device: 0, inode: 0 },
             },
             Err(error) => {
-                return Err(PlaneError::from(Refusal {
+                return Err(PlaneError::from(named(Refusal {
                     rule: Rule::MountSource,
-                    field,
+                    field: Key::SandboxMounts.name().to_owned(),
                     message: format!("{error}: {}", error.source),
                     remedy: "a mount source must exist; make it, or leave the mount out".to_owned(),
-                }));
+                })));
             }
         };
-        let access = if mount.writable { Access::Write } else { Access::Read };
-        let mount = Mount { source, target: mount.target.as_str().into(), access };
-        policy.check(&mount).map_err(|refusal| Refusal { field, ..refusal })?;
+        let mount = Mount { source, target: mount.target, access: mount.access };
+        if let Some(exception) = policy.check(&mount).map_err(named)? {
+            used.push(format!("{}: {}", exception.path.display(), exception.reason));
+        }
+        let within = |allowed: &Vec<PathBuf>| {
+            allowed.iter().any(|path| mount.source.real.starts_with(real(path)))
+        };
+        if !admitted.ceiling.allowed_paths.as_ref().is_none_or(within) {
+            return Err(PlaneError::from(named(Refusal {
+                rule: Rule::Ceiling,
+                field: Key::SandboxMounts.name().to_owned(),
+                message: format!("the role may not mount {}", mount.source.real.display()),
+                remedy: "add the path to the role's allowed_paths".to_owned(),
+            })));
+        }
     }
-    Ok(Vec::new())
+    Ok(used)
 }
 
 /// Leaves a refusal in the timeline.

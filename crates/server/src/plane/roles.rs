@@ -26,7 +26,7 @@ impl Plane {
     ) -> Result<Role, PlaneError> {
         caller.needs(Scope::Admin)?;
         policy::knows(caller, asked.project)?;
-        check(&asked)?;
+        admission::check_role(&asked)?;
         let once = Once::new(caller, key, NOUN, &asked)?;
         let caller = caller.clone();
         self.write(move |turn| {
@@ -90,7 +90,7 @@ impl Plane {
     ) -> Result<Role, PlaneError> {
         caller.needs(Scope::Admin)?;
         policy::knows(caller, asked.project)?;
-        check(&asked)?;
+        admission::check_role(&asked)?;
         let caller = caller.clone();
         self.write(move |turn| {
             Box::pin(async move {
@@ -154,11 +154,6 @@ fn seen(caller: &Caller, role: &Role) -> Result<(), PlaneError> {
 async fn get(db: &mut AnyConnection, id: &str) -> Result<Role, PlaneError> {
     let sql = Sql::new("SELECT doc FROM roles WHERE id = $1").text(id);
     rows::find(db, "roles", sql).await?.ok_or(PlaneError::NotFound(NOUN))
-}
-
-fn check(asked: &NewRole) -> Result<(), PlaneError> {
-    admission::name("name", &asked.name)?;
-    Ok(())
 }
 
 /// Its project is there, and its name is free in it.

@@ -13,6 +13,7 @@ use super::caller::Caller;
 use super::error::PlaneError;
 use super::keys::{IdempotencyKey, Once};
 use super::moves::{Step, advance};
+use super::policy::Judged;
 use super::turn::{About, Turn};
 use super::{Plane, approvals, policy, rows};
 use crate::store::{Sql, run, to_doc};
@@ -99,7 +100,13 @@ impl Plane {
         self.change(caller, id, |turn, mut task, actor| {
             Box::pin(async move {
                 if task.state == TaskState::Created {
-                    enter(turn, &mut task, &actor).await?;
+                    let of = task
+                        .workflow_run
+                        .map(|run| Membership { run, step: task.step.clone().unwrap_or_default() });
+                    let judged = policy::judge(turn, &task.asked).await;
+                    let judged =
+                        policy::or_tell(turn, &task.asked, of.as_ref(), &actor, judged).await?;
+                    enter(turn, &mut task, &actor, judged).await?;
                 } else {
                     advance(turn, &mut task, Step::new(Move::Dispatch, &actor)).await?;
                 }
@@ -244,18 +251,18 @@ pub(super) async fn make(
         turn.tell(&About::task(&task), actor, "sandbox.override_used", data).await?;
     }
     if task.asked.dispatch {
-        enter(turn, &mut task, actor).await?;
+        enter(turn, &mut task, actor, judged).await?;
     }
     Ok(task)
 }
 
 /// From `created` on: to whoever must say yes, or into the queue.
-pub(super) async fn enter(turn: &mut Turn, task: &mut Task, actor: &str) -> Result<(), PlaneError> {
-    let judged = policy::judge(turn, &task.asked).await;
-    let of = task
-        .workflow_run
-        .map(|run| Membership { run, step: task.step.clone().unwrap_or_default() });
-    let judged = policy::or_tell(turn, &task.asked.clone(), of.as_ref(), actor, judged).await?;
+async fn enter(
+    turn: &mut Turn,
+    task: &mut Task,
+    actor: &str,
+    judged: Judged,
+) -> Result<(), PlaneError> {
     if task.asked.requires_approval {
         return approvals::ask(turn, task, actor, judged.rules).await;
     }

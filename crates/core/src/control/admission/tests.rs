@@ -1,0 +1,140 @@
+use super::*;
+use crate::config::{FileLayer, parse_file};
+use crate::control::id::{ProjectId, RoleId};
+use serde_json::{Value, json};
+
+fn task(more: &Value) -> NewTask {
+    let mut task = json!({"execution_mode": "no-workspace", "command": ["true"]});
+    for (key, value) in more.as_object().unwrap() {
+        task[key] = value.clone();
+    }
+    serde_json::from_value(task).unwrap()
+}
+
+fn role(more: Value) -> Role {
+    let mut role = json!({
+        "id": RoleId::from_parts(1, 1), "name": "dev", "ceiling": {}, "settings": {}, "overridable": [],
+        "version": 1, "created_at": "2026-01-01T00:00:00Z",
+    });
+    for (key, value) in more.as_object().unwrap() {
+        role[key] = value.clone();
+    }
+    serde_json::from_value(role).unwrap()
+}
+
+fn refused(host: &str, role: Option<&Role>, more: &Value) -> Option<(String, String)> {
+    let host = parse_file(host, "host", FileLayer::Host).unwrap();
+    let refusal = admit(&host, role, &task(more)).err()?;
+    Some((refusal.rule.to_string(), refusal.field))
+}
+
+fn no(rule: &str, field: &str) -> Option<(String, String)> {
+    Some((rule.to_owned(), field.to_owned()))
+}
+
+#[test]
+fn settings_are_those_of_flags_and_read_as_they_are() {
+    let fine = json!({"settings": {"sandbox.memory_limit": "1g", "sandbox.pids_limit": 9}});
+    assert_eq!(refused("", None, &fine), None);
+    let with = |name: &str, value: Value| json!({"settings": {name: value}});
+    for (name, value, rule) in [
+        ("sandbox.memory_limit", json!("lots"), "value-form"),
+        ("sandbox.memory_limit", json!({"a": 1}), "value-form"),
+        ("sandbox.nothing", json!(1), "value-form"),
+        ("policy.network", json!("host"), "ceiling"),
+        ("sandbox.seccomp", json!("/x"), "ceiling"),
+        ("sandbox.enabled", json!(false), "ceiling"),
+        ("sandbox.env", json!({"API_TOKEN": "x"}), "value-form"),
+    ] {
+        let field = format!("settings.{name}");
+        assert_eq!(refused("", None, &with(name, value)), no(rule, &field), "{name}");
+    }
+    let local = with("sandbox.backend", json!("local"));
+    assert_eq!(refused("", None, &local), no("consistent", "settings.sandbox.backend"));
+}
+
+#[test]
+fn the_host_owner_has_the_last_word() {
+    let wide = json!({"settings": {"sandbox.network": "bridge"}});
+    assert_eq!(refused("", None, &wide), no("network-allowed", "settings.sandbox.network"));
+    assert_eq!(refused("policy: {network: bridge}", None, &wide), None);
+    let memory = json!({"settings": {"sandbox.memory_limit": "4g"}});
+    let host = "sandbox: {memory_limit: 1g}";
+    assert_eq!(refused(host, None, &memory), no("ceiling", "settings.sandbox.memory_limit"));
+    let pass = json!({"settings": {"sandbox.env_passthrough": ["HOME_TOWN"]}});
+    let host = "policy: {env: [CI_*]}";
+    assert_eq!(refused(host, None, &pass), no("env-allowed", "settings.sandbox.env_passthrough"));
+    let direct =
+        json!({"execution_mode": "shared-workspace", "project": ProjectId::from_parts(1, 1)});
+    assert_eq!(refused("", None, &direct), None);
+    assert_eq!(refused("sandbox: {mode: stage}", None, &direct), no("ceiling", "execution_mode"));
+}
+
+#[test]
+fn a_role_bounds_its_tasks_unless_it_lets_them_override_with_a_reason() {
+    let dev = role(json!({
+        "ceiling": {"memory_limit": "512m", "timeout": "60s"},
+        "settings": {"sandbox.memory_limit": "256m", "sandbox.timeout": "30s"},
+        "overridable": ["sandbox.memory_limit"],
+    }));
+    assert_eq!(refused("", Some(&dev), &json!({})), None, "the role's own settings hold");
+    let much = json!({"settings": {"sandbox.memory_limit": "1g"}});
+    assert_eq!(refused("", Some(&dev), &much), no("ceiling", "settings.sandbox.memory_limit"));
+    let over = |setting: &str, value: &str| json!({"overrides": [{"setting": setting, "value": value, "reason": "a large build"}]});
+    assert_eq!(refused("", Some(&dev), &over("sandbox.memory_limit", "1g")), None);
+    let not = refused("", Some(&dev), &over("sandbox.timeout", "90s"));
+    assert_eq!(not, no("ceiling", "overrides[0].setting"));
+    assert_eq!(
+        refused("", None, &over("sandbox.timeout", "90s")),
+        no("ceiling", "overrides[0].setting")
+    );
+    let host = "sandbox: {memory_limit: 600m}";
+    let beyond = refused(host, Some(&dev), &over("sandbox.memory_limit", "1g"));
+    assert_eq!(beyond, no("ceiling", "overrides[0].value"), "the host's own ceiling stays");
+}
+
+#[test]
+fn a_block_says_what_the_settings_would_and_only_once() {
+    let with = |more: Value, settings: Value| {
+        let mut block = json!({"image": "debian:12", "command": ["true"]});
+        for (key, value) in more.as_object().unwrap() {
+            block[key] = value.clone();
+        }
+        json!({
+            "project": ProjectId::from_parts(1, 1), "execution_mode": "docker-sandbox", "command": [],
+            "sandbox": block, "settings": settings,
+        })
+    };
+    let fine = with(json!({"memory": "1g", "env": {"A": "b=c"}, "pass_env": ["CI"]}), json!({}));
+    assert_eq!(refused("", None, &fine), None);
+    let admitted = admit(&Entries::default(), None, &task(&fine)).unwrap();
+    let settings = admitted.resolved.settings().sandbox;
+    assert_eq!(settings.backend, BackendChoice::Docker);
+    assert_eq!(settings.env.values().collect::<Vec<_>>(), ["b=c"]);
+    let twice = with(json!({"memory": "1g"}), json!({"sandbox.memory_limit": "2g"}));
+    assert_eq!(refused("", None, &twice), no("value-form", "settings.sandbox.memory_limit"));
+    let wide = with(json!({"network": "host"}), json!({}));
+    assert_eq!(refused("", None, &wide), no("network-allowed", "sandbox.network"));
+    let native = with(json!({}), json!({"sandbox.backend": "native"}));
+    assert_eq!(refused("", None, &native), no("consistent", "settings.sandbox.backend"));
+}
+
+#[test]
+fn a_role_is_read_before_it_is_kept() {
+    let field = |more: Value| {
+        let mut role = json!({"name": "dev"});
+        for (key, value) in more.as_object().unwrap() {
+            role[key] = value.clone();
+        }
+        check_role(&serde_json::from_value(role).unwrap()).err().map(|refusal| refusal.field)
+    };
+    assert_eq!(field(json!({"ceiling": {"memory_limit": "1g", "mode": "stage"}})), None);
+    assert_eq!(
+        field(json!({"ceiling": {"memory_limit": "x"}})),
+        Some("ceiling.memory_limit".into())
+    );
+    assert!(field(json!({"ceiling": {"nothing": 1}})).is_some());
+    assert_eq!(field(json!({"settings": {"policy.env": []}})), Some("settings.policy.env".into()));
+    assert_eq!(field(json!({"overridable": ["x"]})), Some("overridable[0]".into()));
+    assert_eq!(field(json!({"name": "a b"})), Some("name".into()));
+}
