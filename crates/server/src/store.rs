@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 use sqlx::any::AnyPoolOptions;
 use sqlx::pool::PoolConnection;
-use sqlx::{Any, AnyConnection, AnyPool, Executor as _, Row as _, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor as _, Row as _, Transaction};
 
 pub use database::{Database, NotADatabase};
 pub use error::StoreError;
@@ -44,6 +44,7 @@ impl Store {
         sqlx::any::install_default_drivers();
         let alone = database.lock()?;
         let url = database.url();
+        try_it(&database, &url).await?;
         let of_writer = database.clone();
         let writer = AnyPoolOptions::new()
             .max_connections(1)
@@ -114,11 +115,7 @@ async fn settle(
             connection.execute("PRAGMA query_only = ON").await?;
         }
         (Database::Postgres(_), Role::Writer) => {
-            let row = sqlx::query("SELECT pg_try_advisory_lock($1)")
-                .bind(ADVISORY)
-                .fetch_one(&mut *connection)
-                .await?;
-            if !row.try_get::<bool, _>(0)? {
+            if !alone(connection).await? {
                 return Err(sqlx::Error::Configuration(
                     "another server already works on this database".into(),
                 ));
@@ -129,4 +126,22 @@ async fn settle(
         }
     }
     Ok(())
+}
+
+/// One connection, so that what is wrong is said at once: a pool would ask again and again.
+async fn try_it(database: &Database, url: &str) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Open { database: database.to_string(), source };
+    let mut connection = AnyConnection::connect(url).await.map_err(failed)?;
+    let free = match database {
+        Database::Sqlite(_) => true,
+        Database::Postgres(_) => alone(&mut connection).await.map_err(failed)?,
+    };
+    connection.close().await.map_err(failed)?;
+    if free { Ok(()) } else { Err(StoreError::InUse { database: database.to_string() }) }
+}
+
+/// Takes PostgreSQL's lock for as long as the connection lasts; says whether it was free.
+async fn alone(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
+    let ask = sqlx::query("SELECT pg_try_advisory_lock($1)").bind(ADVISORY);
+    ask.fetch_one(connection).await?.try_get(0)
 }

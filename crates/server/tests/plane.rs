@@ -1,11 +1,93 @@
-//! The control plane against a real database, through its whole service: no HTTP, no sandbox.
+//! The control plane against real databases, through its whole service: no HTTP, no sandbox. Every claim is made on
+//! SQLite and on PostgreSQL.
 
-#[cfg(test)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot look at its own surroundings has failed"
+)]
+
+#[path = "plane/approvals.rs"]
+mod approvals;
+#[path = "plane/cancel.rs"]
+mod cancel;
 #[path = "plane/desk.rs"]
 mod desk;
+#[path = "plane/durable.rs"]
+mod durable;
+#[path = "plane/errands.rs"]
+mod errands;
 #[path = "plane/leases.rs"]
 mod leases;
 #[path = "plane/mounts.rs"]
 mod mounts;
+#[path = "plane/once.rs"]
+mod once;
+#[path = "plane/output.rs"]
+mod output;
 #[path = "plane/path.rs"]
 mod path;
+#[path = "plane/queue.rs"]
+mod queue;
+#[path = "plane/scopes.rs"]
+mod scopes;
+#[path = "plane/walks.rs"]
+mod walks;
+#[path = "plane/workflows.rs"]
+mod workflows;
+
+macro_rules! claims {
+    ($($module:ident::$claim:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $claim() {
+                let desk = crate::desk::Desk::on_sqlite().await;
+                crate::$module::$claim(desk).await;
+            })+
+        }
+
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            #[cfg_attr(not(feature = "test-postgres"), ignore = "needs PostgreSQL: cargo xtask test")]
+            async fn $claim() {
+                let desk = crate::desk::Desk::on_postgres().await;
+                crate::$module::$claim(desk).await;
+            })+
+        }
+    };
+}
+
+claims! {
+    approvals::a_yes_is_asked_for_before_anything_is_taken,
+    approvals::a_yes_holds_only_for_the_rules_it_was_given_under,
+    approvals::a_no_and_a_cancel_both_end_the_question,
+    cancel::what_nobody_holds_is_canceled_at_once,
+    cancel::what_runs_is_canceled_when_its_runner_says_so,
+    cancel::an_illegal_move_is_refused_and_stands_in_the_timeline,
+    durable::what_was_acknowledged_is_there_after_a_restart,
+    durable::a_second_server_is_refused,
+    durable::a_chain_that_was_touched_does_not_hold,
+    errands::changes_are_decided_where_they_lie_and_the_chain_has_every_link,
+    errands::an_answer_is_kept_even_if_the_server_was_started_anew,
+    leases::what_a_silent_runner_held_is_lost_and_its_late_word_changes_nothing,
+    leases::a_claim_whose_answer_was_lost_goes_back_into_the_queue,
+    leases::a_runner_that_is_started_anew_keeps_what_it_still_has,
+    leases::a_restart_gives_runners_their_time_again,
+    mounts::a_forbidden_mount_is_refused_by_its_rule_and_stands_in_the_timeline,
+    once::the_same_request_twice_makes_one_task,
+    once::a_version_that_is_not_the_latest_is_refused,
+    output::pieces_come_once_in_order_and_up_to_the_limit,
+    output::artifacts_come_back_as_they_were_given,
+    path::a_task_goes_from_the_request_to_its_end_and_the_chain_holds,
+    path::failures_are_tried_again_by_their_cause_and_after_a_wait,
+    queue::a_project_never_runs_more_than_it_may,
+    queue::nothing_begins_after_its_deadline,
+    queue::a_claim_waits_for_work_and_is_woken_by_it,
+    scopes::nobody_learns_of_what_is_not_theirs,
+    scopes::each_scope_does_its_own_and_no_more,
+    scopes::a_token_ends_and_its_secret_is_nowhere,
+    walks::random_walks_are_legal_and_come_to_an_end,
+    workflows::steps_go_on_when_those_before_them_are_over,
+    workflows::a_failure_skips_or_starts_what_depends_on_it,
+    workflows::paused_begins_nothing_and_aborted_ends_everything,
+    workflows::a_part_is_repeated_with_what_depends_on_it,
+}

@@ -14,10 +14,10 @@ use sqlx::AnyConnection;
 
 use super::caller::Caller;
 use super::error::PlaneError;
-use super::moves::{Step, advance, put_approval};
+use super::moves::{Step, advance};
 use super::turn::{About, Turn};
 use super::{Plane, rows, tasks};
-use crate::store::{Sql, to_doc};
+use crate::store::{Sql, run, to_doc};
 
 const NOUN: &str = "approval";
 
@@ -44,13 +44,7 @@ impl Plane {
             sql = sql.and(" AND task = ?").text(task);
         }
         if let Some(state) = filter.state {
-            let name = match state {
-                ApprovalState::Pending => "pending",
-                ApprovalState::Approved => "approved",
-                ApprovalState::Rejected => "rejected",
-                ApprovalState::Withdrawn => "withdrawn",
-            };
-            sql = sql.and(" AND state = ?").text(name);
+            sql = sql.and(" AND state = ?").text(state_name(state));
         }
         let sql = rows::newest_first(sql, paging)?;
         let mut db = self.inner.store.reader().await?;
@@ -114,7 +108,7 @@ impl Plane {
                 approval.actor = Some(caller.actor.clone());
                 approval.comment = decision.comment;
                 approval.decided_at = Some(turn.now);
-                put_approval(turn, &approval).await?;
+                put(turn, &approval).await?;
                 let (kind, by) = match state {
                     ApprovalState::Approved => ("approval.approved", Move::Approve),
                     _ => ("approval.rejected", Move::Reject),
@@ -134,12 +128,14 @@ async fn get(db: &mut AnyConnection, id: ApprovalId) -> Result<Approval, PlaneEr
     rows::find(db, "approvals", sql).await?.ok_or(PlaneError::NotFound(NOUN))
 }
 
-pub(super) async fn latest(
+/// The question that still waits for its answer, or the yes that was given: a task has one at most.
+pub(super) async fn standing(
     db: &mut AnyConnection,
     task: TaskId,
 ) -> Result<Option<Approval>, PlaneError> {
     let sql =
-        Sql::new("SELECT doc FROM approvals WHERE task = $1 ORDER BY id DESC LIMIT 1").text(task);
+        Sql::new("SELECT doc FROM approvals WHERE task = $1 AND state IN ('pending', 'approved')");
+    let sql = sql.text(task);
     rows::find(db, "approvals", sql).await
 }
 
@@ -162,6 +158,7 @@ pub(super) async fn ask(
     actor: &str,
     rules: String,
 ) -> Result<(), PlaneError> {
+    withdraw(turn, task, "server").await?;
     let (millis, random) = turn.id()?;
     let what = task.asked.title.clone().unwrap_or_else(|| {
         let block = task.asked.sandbox.as_ref().map(|block| &block.command);
@@ -179,8 +176,42 @@ pub(super) async fn ask(
         created_at: turn.now,
         decided_at: None,
     };
-    put_approval(turn, &approval).await?;
+    put(turn, &approval).await?;
     let data = json!({"approval": approval.id, "subject": approval.subject});
     turn.tell(&About::task(task), actor, "approval.asked", data).await?;
     advance(turn, task, Step::new(Move::AskApproval, actor)).await
+}
+
+/// Nobody has to answer any more, and what was answered no longer counts.
+pub(super) async fn withdraw(turn: &mut Turn, task: &Task, actor: &str) -> Result<(), PlaneError> {
+    if !task.asked.requires_approval {
+        return Ok(());
+    }
+    let Some(mut standing) = standing(turn.db().await?, task.id).await? else { return Ok(()) };
+    standing.state = ApprovalState::Withdrawn;
+    standing.decided_at = Some(turn.now);
+    put(turn, &standing).await?;
+    let data = json!({"approval": standing.id});
+    turn.tell(&About::task(task), actor, "approval.withdrawn", data).await?;
+    Ok(())
+}
+
+fn state_name(state: ApprovalState) -> &'static str {
+    match state {
+        ApprovalState::Pending => "pending",
+        ApprovalState::Approved => "approved",
+        ApprovalState::Rejected => "rejected",
+        ApprovalState::Withdrawn => "withdrawn",
+    }
+}
+
+async fn put(turn: &mut Turn, approval: &Approval) -> Result<(), PlaneError> {
+    let sql = Sql::new(
+        "INSERT INTO approvals (id, project, task, state, doc) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT (id) DO UPDATE SET state = excluded.state, doc = excluded.doc",
+    );
+    let sql = sql.text(approval.id).maybe(approval.project).text(approval.task);
+    let sql = sql.text(state_name(approval.state)).text(to_doc(approval, "approvals")?);
+    run(turn.db().await?, sql).await?;
+    Ok(())
 }

@@ -243,7 +243,7 @@ async fn hand_over(
         Err(error) => return Err(error),
     };
     if task.asked.requires_approval {
-        let given = approvals::latest(turn.db().await?, task.id).await?;
+        let given = approvals::standing(turn.db().await?, task.id).await?;
         let subject = approvals::subject(&task.asked, &judged.rules)?;
         let holds = given.is_some_and(|given| {
             given.state == ApprovalState::Approved && given.subject == subject

@@ -1,6 +1,5 @@
 //! The only place where a task changes its state: the move is legal or refused, and either is in the timeline.
 
-use cofferdam_core::control::approval::{Approval, ApprovalState};
 use cofferdam_core::control::retry;
 use cofferdam_core::control::state::{Move, TaskState};
 use cofferdam_core::control::task::{Attempt, ExecutionMode, Task};
@@ -49,7 +48,9 @@ pub(super) async fn advance(
     if !task.state.is_terminal() {
         return Ok(());
     }
-    withdraw(turn, task, step.actor).await?;
+    if task.state == TaskState::Canceled {
+        approvals::withdraw(turn, task, step.actor).await?;
+    }
     if before != TaskState::CancelRequested
         && let Some(cause) = retry::cause(task.state, task.result.outcome.as_deref())
     {
@@ -210,40 +211,5 @@ async fn close_attempt(turn: &mut Turn, task: &Task, to: TaskState) -> Result<()
         .text(task.id)
         .number(task.attempt);
     run(turn.db().await?, sql).await?;
-    Ok(())
-}
-
-/// Nobody has to answer any more.
-async fn withdraw(turn: &mut Turn, task: &Task, actor: &str) -> Result<(), PlaneError> {
-    if !task.asked.requires_approval {
-        return Ok(());
-    }
-    let Some(mut pending) = approvals::latest(turn.db().await?, task.id).await? else {
-        return Ok(());
-    };
-    if pending.state != ApprovalState::Pending {
-        return Ok(());
-    }
-    pending.state = ApprovalState::Withdrawn;
-    pending.decided_at = Some(turn.now);
-    put_approval(turn, &pending).await?;
-    let data = json!({"approval": pending.id});
-    turn.tell(&About::task(task), actor, "approval.withdrawn", data).await?;
-    Ok(())
-}
-
-pub(super) async fn put_approval(turn: &mut Turn, approval: &Approval) -> Result<(), PlaneError> {
-    let state = match approval.state {
-        ApprovalState::Pending => "pending",
-        ApprovalState::Approved => "approved",
-        ApprovalState::Rejected => "rejected",
-        ApprovalState::Withdrawn => "withdrawn",
-    };
-    let sql = Sql::new(
-        "INSERT INTO approvals (id, project, task, state, doc) VALUES ($1, $2, $3, $4, $5) \
-         ON CONFLICT (id) DO UPDATE SET state = excluded.state, doc = excluded.doc",
-    );
-    let sql = sql.text(approval.id).maybe(approval.project).text(approval.task).text(state);
-    run(turn.db().await?, sql.text(to_doc(approval, "approvals")?)).await?;
     Ok(())
 }

@@ -72,7 +72,9 @@ impl Database {
             .map_err(|source| StoreError::Lock { path: name.clone(), source })?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
-            Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::InUse { path: path.clone() }),
+            Err(std::fs::TryLockError::WouldBlock) => {
+                Err(StoreError::InUse { database: self.to_string() })
+            }
             Err(std::fs::TryLockError::Error(source)) => {
                 Err(StoreError::Lock { path: name, source })
             }

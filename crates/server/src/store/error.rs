@@ -8,8 +8,8 @@ pub enum StoreError {
     Open { database: String, source: sqlx::Error },
     #[error("cannot lock {path}")]
     Lock { path: PathBuf, source: std::io::Error },
-    #[error("another server already works on {path}")]
-    InUse { path: PathBuf },
+    #[error("another server already works on {database}")]
+    InUse { database: String },
     #[error("the database could not {what}")]
     Query { what: &'static str, source: sqlx::Error },
     #[error("a row of {table} cannot be read")]
@@ -18,8 +18,6 @@ pub enum StoreError {
     Migration { number: i64 },
     #[error("the database was made by a newer version: it has migration {number}")]
     Newer { number: i64 },
-    #[error("the chain of events is broken: {0}")]
-    Chain(String),
 }
 
 impl StoreError {

@@ -45,10 +45,45 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) async fn new() -> Self {
+    pub(crate) async fn on_sqlite() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let database = Database::Sqlite(dir.path().join("plane.db"));
         Self::on(database, dir).await
+    }
+
+    /// A new database on the server that `cargo xtask test` has started.
+    pub(crate) async fn on_postgres() -> Self {
+        let server = std::env::var("TEST_POSTGRES")
+            .expect("TEST_POSTGRES names a server: run `cargo xtask test`");
+        let dir = tempfile::tempdir().unwrap();
+        let mut random = [0_u8; 8];
+        getrandom::fill(&mut random).unwrap();
+        let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let make = format!("CREATE DATABASE plane_{name}");
+        let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&server).await.unwrap();
+        sqlx::query(sqlx::AssertSqlSafe(make)).execute(&mut admin).await.unwrap();
+        let url = server.replace("/postgres?", &format!("/plane_{name}?"));
+        assert_ne!(url, server, "TEST_POSTGRES names the database postgres");
+        Self::on(url.parse().unwrap(), dir).await
+    }
+
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    pub(crate) fn dir(&self) -> &std::path::Path {
+        self.dir.path()
+    }
+
+    /// Lets time pass, and what is due happen.
+    pub(crate) async fn pass(&self, time: Duration) {
+        self.clock.advance(time);
+        self.plane.tick().await.unwrap();
+    }
+
+    pub(crate) async fn holds(&self) {
+        let verdict = self.plane.verify(&self.admin).await.unwrap();
+        assert!(verdict.holds, "{verdict:?}");
     }
 
     async fn on(database: Database, dir: tempfile::TempDir) -> Self {

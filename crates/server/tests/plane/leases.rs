@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use cofferdam_core::control::report::{Heartbeat, Held, ReportedStatus, Taken};
+use cofferdam_core::control::report::{Heartbeat, Held, Registration, ReportedStatus, Taken};
+use cofferdam_core::control::token::Scope;
 use serde_json::json;
 
 use crate::desk::Desk;
 
-#[tokio::test]
-async fn what_a_silent_runner_held_is_lost_and_its_late_word_changes_nothing() {
-    let desk = Desk::new().await;
+pub(crate) async fn what_a_silent_runner_held_is_lost_and_its_late_word_changes_nothing(
+    desk: Desk,
+) {
     let (gone, there) = (desk.runner("gone").await, desk.runner("there").await);
     let retry = json!({"max_attempts": 2, "on": ["lost"]});
     let task = desk.submit(json!({"retry": retry})).await;
@@ -38,4 +39,63 @@ async fn what_a_silent_runner_held_is_lost_and_its_late_word_changes_nothing() {
     assert_eq!(desk.state(&task).await, "succeeded");
     let refused = desk.kinds(&task).await.iter().filter(|k| *k == "runner.report_refused").count();
     assert_eq!(refused, 2);
+}
+
+pub(crate) async fn a_claim_whose_answer_was_lost_goes_back_into_the_queue(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let task = desk.submit(json!({})).await;
+    let lost = runner.claim(&desk, 1).await;
+    assert_eq!(lost.len(), 1);
+    for _ in 0..4 {
+        desk.pass(Duration::from_secs(10)).await;
+        let beat = Heartbeat {
+            runner: runner.registered.runner,
+            holding: vec![],
+            draining: false,
+            wait_ms: 0,
+        };
+        desk.plane.heartbeat(&runner.caller, beat).await.unwrap();
+    }
+    assert_eq!(desk.state(&task).await, "queued", "its runner is well and does not have it");
+    assert_eq!(runner.claim(&desk, 1).await.remove(0).attempt, 2);
+}
+
+pub(crate) async fn a_runner_that_is_started_anew_keeps_what_it_still_has(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let (kept, gone, unstarted) =
+        (desk.submit(json!({})).await, desk.submit(json!({})).await, desk.submit(json!({})).await);
+    let claims = runner.claim(&desk, 3).await;
+    for claim in claims.iter().filter(|claim| claim.task.id != unstarted.id) {
+        runner.report(&desk, claim, 0, ReportedStatus::Running).await;
+    }
+    let held = Held { task: kept.id, attempt: 1 };
+    let foreign = Held { task: kept.id, attempt: 7 };
+    let asked = Registration {
+        name: "one".into(),
+        labels: vec![],
+        capacity: 10,
+        host: None,
+        holding: vec![held, foreign],
+    };
+    let again = desk.plane.register(&runner.caller, asked.clone()).await.unwrap();
+    assert_eq!(again.runner, runner.registered.runner, "the same name is the same runner");
+    assert_eq!(again.drop, [foreign]);
+    assert_eq!(desk.state(&kept).await, "running");
+    assert_eq!(desk.state(&gone).await, "lost");
+    assert_eq!(desk.state(&unstarted).await, "queued");
+    let other = desk.caller("other", &[Scope::Runner]).await;
+    let refused = desk.plane.register(&other, asked).await.unwrap_err();
+    assert_eq!(refused.problem().status, 409, "a name belongs to a token");
+}
+
+pub(crate) async fn a_restart_gives_runners_their_time_again(mut desk: Desk) {
+    let runner = desk.runner("one").await;
+    let task = desk.submit(json!({})).await;
+    let claim = runner.claim(&desk, 1).await.remove(0);
+    desk.clock.advance(Duration::from_secs(29));
+    desk.restart().await;
+    desk.pass(Duration::from_secs(20)).await;
+    assert_eq!(desk.state(&task).await, "claimed");
+    runner.report(&desk, &claim, 0, ReportedStatus::Succeeded).await;
+    assert_eq!(desk.state(&task).await, "succeeded");
 }

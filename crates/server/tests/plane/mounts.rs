@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::desk::{Desk, task};
 
-#[tokio::test]
-async fn a_forbidden_mount_is_refused_by_its_rule_and_stands_in_the_timeline() {
-    let desk = Desk::new().await;
+pub(crate) async fn a_forbidden_mount_is_refused_by_its_rule_and_stands_in_the_timeline(
+    desk: Desk,
+) {
     let project = desk.project("site").await;
     let root = std::path::Path::new(&project.root_path);
     std::fs::create_dir(root.join("data")).unwrap();

@@ -1,0 +1,81 @@
+//! What was answered is on the disk, and what was written is not changed unseen.
+
+use cofferdam_server::plane::{Plane, PlaneSettings};
+use cofferdam_server::store::{Database, StoreError};
+use serde_json::json;
+use sqlx::Connection as _;
+
+use crate::desk::Desk;
+
+pub(crate) async fn what_was_acknowledged_is_there_after_a_restart(mut desk: Desk) {
+    let (plane, admin) = (desk.plane.clone(), desk.admin.clone());
+    let many = (0..100).map(|n| {
+        let (plane, admin) = (plane.clone(), admin.clone());
+        let asked = crate::desk::task(json!({"title": format!("task {n}")}));
+        tokio::spawn(async move { plane.create_task(&admin, asked, None).await.unwrap() })
+    });
+    let many: Vec<_> = many.collect();
+    let mut made = Vec::new();
+    for each in many {
+        made.push(each.await.unwrap());
+    }
+    if let Database::Sqlite(path) = desk.database() {
+        // What lies on the disk at this moment, without a word to the server: as after a kill.
+        let copy = desk.dir().join("copy.db");
+        for end in ["", "-wal"] {
+            std::fs::copy(format!("{}{end}", path.display()), format!("{}{end}", copy.display()))
+                .unwrap();
+        }
+        let other = Plane::open(Database::Sqlite(copy), PlaneSettings::default()).await.unwrap();
+        for task in &made {
+            assert_eq!(other.task(&desk.admin, task.id).await.unwrap().id, task.id);
+        }
+        assert!(other.verify(&desk.admin).await.unwrap().holds);
+    }
+    desk.restart().await;
+    for task in &made {
+        assert_eq!(desk.state(task).await, "queued");
+    }
+    let runner = desk.runner("one").await;
+    assert_eq!(runner.claim(&desk, 10).await.len(), 10, "they are still to be run");
+    desk.holds().await;
+}
+
+pub(crate) async fn a_second_server_is_refused(desk: Desk) {
+    let second = Plane::open(desk.database().clone(), PlaneSettings::default()).await;
+    assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
+}
+
+pub(crate) async fn a_chain_that_was_touched_does_not_hold(mut desk: Desk) {
+    let task = desk.submit(json!({})).await;
+    desk.holds().await;
+    let database = desk.database().clone();
+    let touch = |text: &'static str| {
+        let database = database.clone();
+        async move {
+            match database {
+                Database::Sqlite(path) => {
+                    let url = format!("sqlite://{}", path.display());
+                    let mut db = sqlx::SqliteConnection::connect(&url).await.unwrap();
+                    sqlx::query(text).execute(&mut db).await.unwrap().rows_affected()
+                }
+                Database::Postgres(url) => {
+                    let mut db = sqlx::PgConnection::connect(&url).await.unwrap();
+                    sqlx::query(text).execute(&mut db).await.unwrap().rows_affected()
+                }
+            }
+        }
+    };
+    // The end is cut off: the running server knows where it was.
+    let kept = touch("DELETE FROM events WHERE seq = (SELECT MAX(seq) FROM events)").await;
+    assert_eq!(kept, 1);
+    let verdict = desk.plane.verify(&desk.admin).await.unwrap();
+    assert!(!verdict.holds, "{verdict:?}");
+    desk.restart().await;
+    desk.submit(json!({})).await;
+    let changed = touch("UPDATE events SET line = REPLACE(line, 'token:admin', 'token:eve')").await;
+    assert!(changed > 0);
+    let verdict = desk.plane.verify(&desk.admin).await.unwrap();
+    assert!(!verdict.holds && verdict.broken_seq.is_some(), "{verdict:?}");
+    assert_eq!(desk.state(&task).await, "queued");
+}

@@ -1,0 +1,143 @@
+//! Changes are looked at and decided about where they lie.
+
+use std::time::Duration;
+
+use cofferdam_core::control::audit::AuditStep;
+use cofferdam_core::control::problem::Problem;
+use cofferdam_core::control::report::{
+    Errand, ErrandAnswer, ErrandKind, Heartbeat, ReportedStatus, StatusReport,
+};
+use cofferdam_core::control::task::{AttemptResult, ChangeCounts, Task};
+use cofferdam_core::control::token::Scope;
+use cofferdam_server::plane::Apply;
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, Worker};
+
+async fn finished(desk: &Desk, runner: &Worker) -> Task {
+    let project = desk.project("site").await;
+    let more = json!({"project": project.id, "execution_mode": "isolated-worktree"});
+    let task = desk.submit(more).await;
+    let claim = runner.claim(desk, 1).await.remove(0);
+    runner.report(desk, &claim, 0, ReportedStatus::Running).await;
+    let changes =
+        ChangeCounts { created: 1, manifest: Some("m".repeat(64)), ..ChangeCounts::default() };
+    let result = AttemptResult {
+        run: Some("01jrun".into()),
+        exit_code: Some(0),
+        changes: Some(changes),
+        container_id: Some("c0ffee".into()),
+        ..AttemptResult::default()
+    };
+    let report = StatusReport {
+        attempt: 1,
+        fence: claim.fence.clone(),
+        seq: 1,
+        status: ReportedStatus::Succeeded,
+        result,
+        events: vec![
+            json!({"type": "changes.sealed", "created": 1}),
+            json!({"type": "approval.approved", "forged": true}),
+        ],
+    };
+    desk.plane.report(&runner.caller, task.id, report).await.unwrap();
+    task
+}
+
+/// The runner hears of one errand and answers it.
+fn serve(
+    desk: &Desk,
+    runner: &Worker,
+    answer: Result<Value, Problem>,
+) -> tokio::task::JoinHandle<Errand> {
+    let (plane, caller, id) = (desk.plane.clone(), runner.caller.clone(), runner.registered.runner);
+    tokio::spawn(async move {
+        loop {
+            let beat = Heartbeat { runner: id, holding: vec![], draining: false, wait_ms: 5000 };
+            let told = plane.heartbeat(&caller, beat).await.unwrap();
+            let Some(errand) = told.errands.into_iter().next() else { continue };
+            let (result, problem) = match answer {
+                Ok(result) => (Some(result), None),
+                Err(problem) => (None, Some(problem)),
+            };
+            let said = ErrandAnswer { runner: id, result, problem };
+            plane.errand_done(&caller, &errand.id, said).await.unwrap();
+            return errand;
+        }
+    })
+}
+
+pub(crate) async fn changes_are_decided_where_they_lie_and_the_chain_has_every_link(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let task = finished(&desk, &runner).await;
+    let overview = desk.plane.overview(&desk.admin).await.unwrap();
+    assert_eq!(overview.to_review.len(), 1);
+    let reviewer = desk.caller("ada", &[Scope::Review]).await;
+    let looks = serve(&desk, &runner, Ok(json!([{"path": "a"}])));
+    let seen = desk.plane.changes(&reviewer, task.id).await.unwrap();
+    assert_eq!(seen, json!([{"path": "a"}]));
+    assert_eq!(looks.await.unwrap().what, ErrandKind::Changes);
+    let problem: Problem = serde_json::from_value(json!({
+        "type": "urn:cofferdam:problem:gate", "title": "Gate", "status": 409, "detail": "needs a look",
+    }))
+    .unwrap();
+    let says_no = serve(&desk, &runner, Err(problem));
+    let refused = desk.plane.apply(&reviewer, task.id, Apply::default()).await.unwrap_err();
+    assert_eq!(
+        (refused.problem().status, refused.problem().detail.as_str()),
+        (409, "needs a look")
+    );
+    says_no.await.unwrap();
+    let applies = serve(&desk, &runner, Ok(json!({"applied": ["a"]})));
+    let asked = Apply { reviewed: true, ..Apply::default() };
+    desk.plane.apply(&reviewer, task.id, asked).await.unwrap();
+    let errand = applies.await.unwrap();
+    assert_eq!((errand.actor.as_str(), errand.run.as_str()), ("token:ada", "01jrun"));
+    let submitter = desk.caller("bob", &[Scope::Submit]).await;
+    let forbidden = desk.plane.discard(&submitter, task.id, vec![]).await.unwrap_err();
+    assert_eq!(forbidden.problem().status, 403);
+    let audit = desk.plane.audit(&desk.admin, task.id).await.unwrap();
+    let steps: Vec<AuditStep> = audit.links.iter().map(|link| link.step).collect();
+    use AuditStep::{Applied, ChangeSet, Command, Decision, Policy, Request};
+    assert_eq!(steps, [Request, Policy, Policy, Command, ChangeSet, Decision, Decision, Applied]);
+    assert_eq!(audit.links[6].actor, "token:ada");
+    assert_eq!(audit.links[7].actor, "token:ada");
+    assert_eq!((audit.container_id.as_deref(), audit.exit_code), (Some("c0ffee"), Some(0)));
+    let kinds = desk.kinds(&task).await;
+    assert!(kinds.contains(&"changes.refused".to_owned()), "{kinds:?}");
+    assert!(
+        !kinds.contains(&"approval.approved".to_owned()),
+        "a runner may not say that: {kinds:?}"
+    );
+    let overview = desk.plane.overview(&desk.admin).await.unwrap();
+    assert!(overview.to_review.is_empty(), "somebody has decided");
+    desk.holds().await;
+}
+
+pub(crate) async fn an_answer_is_kept_even_if_the_server_was_started_anew(mut desk: Desk) {
+    let runner = desk.runner("one").await;
+    let task = finished(&desk, &runner).await;
+    let asking = {
+        let (plane, admin) = (desk.plane.clone(), desk.admin.clone());
+        tokio::spawn(async move { plane.apply(&admin, task.id, Apply::default()).await })
+    };
+    let id = runner.registered.runner;
+    let beat = Heartbeat { runner: id, holding: vec![], draining: false, wait_ms: 5000 };
+    let told = desk.plane.heartbeat(&runner.caller, beat).await.unwrap();
+    let errand = told.errands.into_iter().next().unwrap();
+    asking.abort();
+    desk.restart().await;
+    desk.register(&runner.caller, "one").await;
+    let answer = ErrandAnswer { runner: id, result: Some(json!({})), problem: None };
+    let other = desk.runner("two").await;
+    let forged = ErrandAnswer { runner: other.registered.runner, ..answer.clone() };
+    assert!(desk.plane.errand_done(&other.caller, &errand.id, forged).await.is_err());
+    desk.plane.errand_done(&runner.caller, &errand.id, answer.clone()).await.unwrap();
+    assert!(desk.plane.errand_done(&runner.caller, &errand.id, answer).await.is_err(), "once");
+    let kinds = desk.kinds(&task).await;
+    assert_eq!(kinds.iter().filter(|kind| *kind == "changes.applied").count(), 1, "{kinds:?}");
+    // A runner that is away cannot be asked, and that is said at once.
+    desk.pass(Duration::from_secs(31)).await;
+    let away = desk.plane.changes(&desk.admin, task.id).await.unwrap_err().problem();
+    assert_eq!(away.status, 409, "{away:?}");
+}

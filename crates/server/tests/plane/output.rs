@@ -1,0 +1,77 @@
+//! What a program wrote, and what it left.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cofferdam_core::control::report::{LogChunk, ReportedStatus, Stream, Taken};
+use cofferdam_server::plane::NewArtifact;
+use serde_json::json;
+
+use crate::desk::Desk;
+
+pub(crate) async fn pieces_come_once_in_order_and_up_to_the_limit(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let task = desk.submit(json!({})).await;
+    let claim = runner.claim(&desk, 1).await.remove(0);
+    let chunk = |seq: u64, stream, bytes: &[u8]| LogChunk {
+        attempt: 1,
+        fence: claim.fence.clone(),
+        seq,
+        stream,
+        data: STANDARD.encode(bytes),
+    };
+    let send = |chunk: LogChunk| desk.plane.log(&runner.caller, task.id, chunk);
+    assert_eq!(send(chunk(0, Stream::Stdout, b"hello\n")).await.unwrap(), Taken::Accepted);
+    assert_eq!(send(chunk(0, Stream::Stdout, b"hello\n")).await.unwrap(), Taken::Repeated);
+    assert_eq!(send(chunk(1, Stream::Stderr, b"\xff\xfe")).await.unwrap(), Taken::Accepted);
+    let forged = LogChunk { fence: "0".repeat(32), ..chunk(2, Stream::Stdout, b"evil") };
+    assert_eq!(send(forged).await.unwrap(), Taken::Stale);
+    let not_base64 = LogChunk { data: "%%".into(), ..chunk(2, Stream::Stdout, b"") };
+    assert_eq!(send(not_base64).await.unwrap_err().problem().field.as_deref(), Some("data"));
+    let page = desk.plane.logs(&desk.admin, task.id, None, None, 100).await.unwrap();
+    let seen: Vec<_> = page.items.iter().map(|p| (p.seq, p.stream, p.text.as_str())).collect();
+    assert_eq!(seen, [(0, Stream::Stdout, "hello\n"), (1, Stream::Stderr, "\u{fffd}\u{fffd}")]);
+    assert_eq!(page.items[1].data.as_deref(), Some(STANDARD.encode(b"\xff\xfe").as_str()));
+    let later = desk.plane.logs(&desk.admin, task.id, Some(1), Some(0), 100).await.unwrap();
+    assert_eq!(later.items.len(), 1);
+    // Sixteen mebibytes are kept; the rest is counted and said to be missing.
+    let large = vec![b'x'; 256 << 10];
+    for seq in 2..70 {
+        assert_eq!(send(chunk(seq, Stream::Stdout, &large)).await.unwrap(), Taken::Accepted);
+    }
+    let kinds = desk.kinds(&task).await;
+    let cut = kinds.iter().filter(|kind| *kind == "sandbox.output_truncated").count();
+    assert_eq!(cut, 1, "{kinds:?}");
+    let page = desk.plane.logs(&desk.admin, task.id, None, None, 1000).await.unwrap();
+    assert!(page.items.len() < 67, "{}", page.items.len());
+    runner.report(&desk, &claim, 0, ReportedStatus::Succeeded).await;
+    assert_eq!(send(chunk(99, Stream::Stdout, b"late")).await.unwrap(), Taken::Stale);
+}
+
+pub(crate) async fn artifacts_come_back_as_they_were_given(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let task = desk.submit(json!({})).await;
+    let claim = runner.claim(&desk, 1).await.remove(0);
+    let new = |name: &str, bytes: &[u8]| NewArtifact {
+        attempt: 1,
+        fence: claim.fence.clone(),
+        name: name.into(),
+        media_type: "application/octet-stream".into(),
+        bytes: bytes.to_vec(),
+    };
+    let put = |new: NewArtifact| desk.plane.put_artifact(&runner.caller, task.id, new);
+    let bytes: Vec<u8> = (0..=255).collect();
+    let kept = put(new("report.bin", &bytes)).await.unwrap();
+    let again = put(new("report.bin", &bytes)).await.unwrap();
+    assert_eq!(kept, again, "sent twice, kept once");
+    assert_eq!(put(new("report.bin", b"other")).await.unwrap_err().problem().status, 409);
+    for bad in ["", "a/b", "a\nb"] {
+        assert_eq!(put(new(bad, b"x")).await.unwrap_err().problem().status, 422, "{bad:?}");
+    }
+    let forged = NewArtifact { fence: "0".repeat(32), ..new("evil", b"x") };
+    assert_eq!(put(forged).await.unwrap_err().problem().status, 404);
+    let large = vec![0_u8; (16 << 20) + 1];
+    assert_eq!(put(new("large", &large)).await.unwrap_err().problem().status, 413);
+    let (found, read) = desk.plane.artifact(&desk.admin, kept.id).await.unwrap();
+    assert_eq!((found.size, read), (256, bytes));
+    assert_eq!(desk.plane.artifacts(&desk.admin, task.id).await.unwrap(), [kept]);
+}

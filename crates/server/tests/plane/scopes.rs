@@ -1,0 +1,131 @@
+//! Who may what, and who may know of what.
+
+use std::time::Duration;
+
+use cofferdam_core::control::id::{ProjectId, TaskId};
+use cofferdam_core::control::page::Paging;
+use cofferdam_core::control::report::ClaimAsk;
+use cofferdam_core::control::token::{NewToken, Scope};
+use cofferdam_server::plane::{EventFilter, TaskFilter};
+use cofferdam_server::store::Database;
+use serde_json::json;
+
+use crate::desk::{Desk, task};
+
+pub(crate) async fn nobody_learns_of_what_is_not_theirs(desk: Desk) {
+    let (own, other) = (desk.project("own").await, desk.project("other").await);
+    let mine = desk.submit(json!({"project": own.id})).await;
+    let theirs = desk.submit(json!({"project": other.id})).await;
+    let free = desk.submit(json!({})).await;
+    let caller = desk.caller_of("team", &[Scope::Submit, Scope::Review], Some(vec![own.id])).await;
+    assert_eq!(desk.plane.task(&caller, mine.id).await.unwrap().id, mine.id);
+    let unknown = TaskId::from_parts(5, 5);
+    let words = |error: cofferdam_server::plane::PlaneError| {
+        let problem = error.problem();
+        (problem.status, problem.detail, problem.kind)
+    };
+    let none = words(desk.plane.task(&caller, unknown).await.unwrap_err());
+    for hidden in [theirs.id, free.id] {
+        assert_eq!(words(desk.plane.task(&caller, hidden).await.unwrap_err()), none);
+        assert_eq!(words(desk.plane.cancel(&caller, hidden).await.unwrap_err()), none);
+        assert_eq!(words(desk.plane.audit(&caller, hidden).await.unwrap_err()), none);
+        assert_eq!(words(desk.plane.logs(&caller, hidden, None, None, 5).await.unwrap_err()), none);
+        assert_eq!(
+            words(desk.plane.apply(&caller, hidden, Default::default()).await.unwrap_err()),
+            none
+        );
+    }
+    let no_project =
+        words(desk.plane.project(&caller, ProjectId::from_parts(5, 5)).await.unwrap_err());
+    assert_eq!(words(desk.plane.project(&caller, other.id).await.unwrap_err()), no_project);
+    let into = |project: ProjectId| {
+        desk.plane.create_task(&caller, task(json!({"project": project})), None)
+    };
+    let refused = words(into(other.id).await.unwrap_err());
+    assert_eq!(words(into(ProjectId::from_parts(5, 5)).await.unwrap_err()), refused);
+    assert_eq!(refused.0, 422);
+    let none_at_all = desk.plane.create_task(&caller, task(json!({})), None).await;
+    assert_eq!(none_at_all.unwrap_err().problem().field.as_deref(), Some("project"));
+    let all = desk.plane.tasks(&caller, &TaskFilter::default(), &Paging::default()).await.unwrap();
+    assert_eq!(all.items.iter().map(|task| task.id).collect::<Vec<_>>(), [mine.id]);
+    let events =
+        desk.plane.events(&caller, &EventFilter::default(), &Paging::default()).await.unwrap();
+    assert!(events.items.iter().all(|event| event.project == Some(own.id)), "{events:?}");
+    assert!(!events.items.is_empty());
+    assert_eq!(desk.plane.overview(&caller).await.unwrap().tasks.values().sum::<u64>(), 1);
+    let runs_for_own = desk.caller_of("theirs", &[Scope::Runner], Some(vec![own.id])).await;
+    let runner = desk.register(&runs_for_own, "theirs").await;
+    let ask = ClaimAsk { runner: runner.runner, room: 10, wait_ms: 0 };
+    let claims = desk.plane.claim(&runs_for_own, ask).await.unwrap().claims;
+    assert_eq!(claims.iter().map(|claim| claim.task.id).collect::<Vec<_>>(), [mine.id]);
+}
+
+pub(crate) async fn each_scope_does_its_own_and_no_more(desk: Desk) {
+    let submit = desk.caller("submit", &[Scope::Submit]).await;
+    let review = desk.caller("review", &[Scope::Review]).await;
+    let runner = desk.caller("runner", &[Scope::Runner]).await;
+    let made = desk.plane.create_task(&submit, task(json!({})), None).await.unwrap();
+    let status = |result: Result<_, cofferdam_server::plane::PlaneError>| {
+        result.map_err(|e| e.problem().status)
+    };
+    let create = |caller| desk.plane.create_task(caller, task(json!({})), None);
+    assert_eq!(status(create(&review).await.map(|_| ())), Err(403));
+    assert_eq!(status(create(&runner).await.map(|_| ())), Err(403));
+    assert_eq!(status(desk.plane.task(&review, made.id).await.map(|_| ())), Ok(()));
+    assert_eq!(status(desk.plane.task(&runner, made.id).await.map(|_| ())), Err(403));
+    assert_eq!(status(desk.plane.tokens(&submit).await.map(|_| ())), Err(403));
+    assert_eq!(status(desk.plane.verify(&submit).await.map(|_| ())), Err(403));
+    let registered = desk.register(&runner, "one").await;
+    let ask = ClaimAsk { runner: registered.runner, room: 1, wait_ms: 0 };
+    assert_eq!(status(desk.plane.claim(&submit, ask).await.map(|_| ())), Err(403));
+    let another = desk.caller("another", &[Scope::Runner]).await;
+    assert_eq!(status(desk.plane.claim(&another, ask).await.map(|_| ())), Err(404));
+    assert_eq!(desk.plane.claim(&runner, ask).await.unwrap().claims.len(), 1);
+    let own = desk.project("own").await;
+    let lead = desk.caller_of("lead", &[Scope::Admin], Some(vec![own.id])).await;
+    let wide = NewToken {
+        name: "wide".into(),
+        scopes: vec![Scope::Admin],
+        projects: None,
+        expires_at: None,
+    };
+    assert_eq!(status(desk.plane.make_token(&lead, wide).await.map(|_| ())), Err(422));
+    assert!(desk.plane.tokens(&lead).await.unwrap().iter().all(|token| token.projects.is_some()));
+}
+
+pub(crate) async fn a_token_ends_and_its_secret_is_nowhere(mut desk: Desk) {
+    let until = "2027-01-15T08:00:10Z".parse().unwrap();
+    let asked = NewToken {
+        name: "short".into(),
+        scopes: vec![Scope::Submit],
+        projects: None,
+        expires_at: Some(until),
+    };
+    let made = desk.plane.make_token(&desk.admin, asked).await.unwrap();
+    assert!(desk.plane.caller(&made.secret).is_some());
+    assert!(desk.plane.caller(&format!("{}x", made.secret)).is_none());
+    assert!(desk.plane.caller("").is_none());
+    desk.clock.advance(Duration::from_secs(10));
+    assert!(desk.plane.caller(&made.secret).is_none(), "it has expired");
+    let asked = NewToken {
+        name: "long".into(),
+        scopes: vec![Scope::Submit],
+        projects: None,
+        expires_at: None,
+    };
+    let long = desk.plane.make_token(&desk.admin, asked).await.unwrap();
+    desk.restart().await;
+    assert!(desk.plane.caller(&long.secret).is_some());
+    desk.plane.revoke_token(&desk.admin, long.token.id).await.unwrap();
+    assert!(desk.plane.caller(&long.secret).is_none());
+    desk.restart().await;
+    assert!(desk.plane.caller(&long.secret).is_none(), "revoked for good");
+    assert!(desk.plane.first_token().await.unwrap().is_none(), "only on the very first start");
+    if let Database::Sqlite(path) = desk.database() {
+        for end in ["", "-wal"] {
+            let bytes = std::fs::read(format!("{}{end}", path.display())).unwrap_or_default();
+            let found = bytes.windows(long.secret.len()).any(|part| part == long.secret.as_bytes());
+            assert!(!found, "plane.db{end}");
+        }
+    }
+}

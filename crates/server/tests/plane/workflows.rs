@@ -1,0 +1,153 @@
+//! Steps that wait for each other.
+
+use cofferdam_core::control::report::ReportedStatus;
+use cofferdam_core::control::workflow::{NewTemplate, NewWorkflowRun, Template, WorkflowRun};
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, Worker};
+
+async fn template(desk: &Desk, steps: Value) -> Template {
+    let project = desk.project("site").await;
+    let steps: Vec<Value> = steps
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| {
+            let mut step = step.clone();
+            step["task"] = json!({"execution_mode": "no-workspace", "command": [step["name"]]});
+            step
+        })
+        .collect();
+    let asked: NewTemplate =
+        serde_json::from_value(json!({"project": project.id, "name": "build", "steps": steps}))
+            .unwrap();
+    desk.plane.create_template(&desk.admin, asked, None).await.unwrap()
+}
+
+async fn begin(desk: &Desk, template: &Template, more: Value) -> WorkflowRun {
+    let mut asked = json!({"template": template.id});
+    for (key, value) in more.as_object().unwrap() {
+        asked[key] = value.clone();
+    }
+    let asked: NewWorkflowRun = serde_json::from_value(asked).unwrap();
+    desk.plane.create_workflow_run(&desk.admin, asked, None).await.unwrap()
+}
+
+/// Runs all that can be claimed, each to the end that is said; names of the steps.
+async fn run(desk: &Desk, runner: &Worker, failing: &[&str]) -> Vec<String> {
+    let mut done = Vec::new();
+    for claim in runner.claim(desk, 10).await {
+        let step = claim.task.step.clone().unwrap();
+        let end = if failing.contains(&step.as_str()) {
+            ReportedStatus::Failed
+        } else {
+            ReportedStatus::Succeeded
+        };
+        runner.report(desk, &claim, 0, end).await;
+        done.push(step);
+    }
+    done.sort();
+    done
+}
+
+async fn shown(desk: &Desk, run: &WorkflowRun) -> (String, Vec<String>) {
+    let run = desk.plane.workflow_run(&desk.admin, run.id).await.unwrap();
+    let word = |value: Value| value.as_str().unwrap_or("-").to_owned();
+    let steps = run.steps.iter().map(|step| {
+        format!("{} {} {}", step.name, word(json!(step.state)), word(json!(step.task_state)))
+    });
+    (word(json!(run.state)), steps.collect())
+}
+
+pub(crate) async fn steps_go_on_when_those_before_them_are_over(mut desk: Desk) {
+    let runner = desk.runner("one").await;
+    let steps = json!([
+        {"name": "fetch"}, {"name": "lint", "depends_on": ["fetch"]},
+        {"name": "test", "depends_on": ["fetch"]}, {"name": "ship", "depends_on": ["lint", "test"]},
+    ]);
+    let template = template(&desk, steps).await;
+    let workflow = begin(&desk, &template, json!({"title": "nightly"})).await;
+    assert_eq!(run(&desk, &runner, &[]).await, ["fetch"]);
+    desk.restart().await;
+    desk.register(&runner.caller, "one").await;
+    assert_eq!(run(&desk, &runner, &[]).await, ["lint", "test"]);
+    assert_eq!(shown(&desk, &workflow).await.0, "running");
+    assert_eq!(run(&desk, &runner, &[]).await, ["ship"]);
+    let (state, steps) = shown(&desk, &workflow).await;
+    assert_eq!((state.as_str(), steps[3].as_str()), ("succeeded", "ship started succeeded"));
+    let ring = json!({
+        "project": template.asked.project, "name": "ring",
+        "steps": [{"name": "a", "depends_on": ["a"], "task": {"execution_mode": "no-workspace", "command": ["x"]}}],
+    });
+    let asked = serde_json::from_value(ring).unwrap();
+    let refused = desk.plane.create_template(&desk.admin, asked, None).await.unwrap_err().problem();
+    assert_eq!((refused.status, refused.field.as_deref()), (422, Some("steps[0].depends_on")));
+    desk.holds().await;
+}
+
+pub(crate) async fn a_failure_skips_or_starts_what_depends_on_it(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let steps = json!([
+        {"name": "build"}, {"name": "ship", "depends_on": ["build"]},
+        {"name": "mend", "depends_on": ["build"], "when": "any_failed"},
+        {"name": "tidy", "depends_on": ["ship", "mend"], "when": "always"},
+    ]);
+    let template = template(&desk, steps).await;
+    let workflow = begin(&desk, &template, json!({})).await;
+    assert_eq!(run(&desk, &runner, &["build"]).await, ["build"]);
+    assert_eq!(run(&desk, &runner, &[]).await, ["mend"]);
+    assert_eq!(run(&desk, &runner, &[]).await, ["tidy"]);
+    let (state, steps) = shown(&desk, &workflow).await;
+    assert_eq!(state, "succeeded", "what failed was mended");
+    assert_eq!(steps[0], "build started failed");
+    assert_eq!(steps[1], "ship skipped -");
+    let unmended = begin(&desk, &template, json!({})).await;
+    for failing in [&["build"][..], &["mend"], &[]] {
+        run(&desk, &runner, failing).await;
+    }
+    assert_eq!(shown(&desk, &unmended).await.0, "failed");
+}
+
+pub(crate) async fn paused_begins_nothing_and_aborted_ends_everything(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let steps = json!([{"name": "a"}, {"name": "b", "depends_on": ["a"]}, {"name": "c", "depends_on": ["b"]}]);
+    let template = template(&desk, steps).await;
+    let workflow = begin(&desk, &template, json!({})).await;
+    desk.plane.pause(&desk.admin, workflow.id).await.unwrap();
+    assert_eq!(run(&desk, &runner, &[]).await, ["a"], "what was queued goes on");
+    assert_eq!(run(&desk, &runner, &[]).await, Vec::<String>::new());
+    desk.plane.resume(&desk.admin, workflow.id).await.unwrap();
+    let claim = runner.claim(&desk, 1).await.remove(0);
+    runner.report(&desk, &claim, 0, ReportedStatus::Running).await;
+    desk.plane.abort(&desk.admin, workflow.id).await.unwrap();
+    let (state, steps) = shown(&desk, &workflow).await;
+    assert_eq!(state, "aborted");
+    assert_eq!(steps[1], "b started cancel_requested");
+    assert_eq!(steps[2], "c skipped -");
+    runner.report(&desk, &claim, 1, ReportedStatus::Canceled).await;
+    assert_eq!(run(&desk, &runner, &[]).await, Vec::<String>::new());
+    let refused = desk.plane.resume(&desk.admin, workflow.id).await.unwrap_err();
+    assert_eq!(refused.problem().status, 409);
+    desk.holds().await;
+}
+
+pub(crate) async fn a_part_is_repeated_with_what_depends_on_it(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let steps = json!([{"name": "a"}, {"name": "b", "depends_on": ["a"]}, {"name": "c", "depends_on": ["b"]}]);
+    let template = template(&desk, steps).await;
+    let first = begin(&desk, &template, json!({})).await;
+    for failing in [&[][..], &["b"], &[]] {
+        run(&desk, &runner, failing).await;
+    }
+    assert_eq!(shown(&desk, &first).await.0, "failed");
+    let again = begin(&desk, &template, json!({"of": first.id, "only": ["b"]})).await;
+    assert_eq!(run(&desk, &runner, &[]).await, ["b"]);
+    assert_eq!(run(&desk, &runner, &[]).await, ["c"]);
+    let (state, steps) = shown(&desk, &again).await;
+    assert_eq!((state.as_str(), steps[0].as_str()), ("succeeded", "a reused succeeded"));
+    let asked: NewWorkflowRun =
+        serde_json::from_value(json!({"template": template.id, "only": ["x"], "of": first.id}))
+            .unwrap();
+    let unknown = desk.plane.create_workflow_run(&desk.admin, asked, None).await.unwrap_err();
+    assert_eq!(unknown.problem().field.as_deref(), Some("only[0]"));
+}
