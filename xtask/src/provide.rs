@@ -50,6 +50,11 @@ const PROGRAMS: &[Program] = &[
         package: "mmdebstrap",
         why: "bases of images, of Debian's packages",
     },
+    Program {
+        name: "pg_ctlcluster",
+        package: "postgresql",
+        why: "the other database of the control plane",
+    },
     Program { name: "ps", package: "procps", why: "processes seen from inside a sandbox" },
 ];
 

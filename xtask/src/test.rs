@@ -8,6 +8,7 @@ mod doc;
 mod engine;
 mod inspector;
 mod nextest;
+mod postgres;
 mod python;
 mod steps;
 
@@ -21,12 +22,13 @@ use crate::provide::{self, Install};
 use crate::release;
 use engine::Engines;
 use nextest::{Asked, Length, Means, Pass};
+use postgres::Postgres;
 use steps::{Counts, Steps};
 
 const HELP: &str = "\
 Usage: cargo xtask test [OPTIONS]
 
-Installs missing programs, checks format and lints, starts container engines for the tests, runs all tests and documentation tests,
+Installs missing programs, checks format and lints, starts container engines and a PostgreSQL for the tests, runs all tests and documentation tests,
 and the claims about sandboxes once more on each engine; lists every skipped test with its reason. Ends with a line `N passed, N failed, N skipped`, in which a check
 that fails without being a test counts as one failure.
 
@@ -63,13 +65,19 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         if let Some(engines) = &engines {
             steps.run("bases", || check(bases::bring(&engines.docker())));
         }
-        if let (Some(engines), Some(program)) = (&engines, &program) {
+        let mut postgres = None;
+        steps.run("postgres", || {
+            postgres = Some(Postgres::start()?);
+            Ok(Counts::default())
+        });
+        if let (Some(engines), Some(program), Some(postgres)) = (&engines, &program, &postgres) {
             for (name, pass) in PASSES {
                 let asked = Asked { filter: options.filter.as_deref(), length: options.length };
-                steps.run(name, || nextest::run(pass, asked, &Means { engines, program }));
+                steps
+                    .run(name, || nextest::run(pass, asked, &Means { engines, postgres, program }));
             }
         }
-        drop(engines);
+        drop((engines, postgres));
         if options.filter.is_none() {
             steps.run("doc test", doc::run);
         }

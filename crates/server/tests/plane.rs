@@ -3,7 +3,8 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot look at its own surroundings has failed"
+    clippy::print_stderr,
+    reason = "a test that cannot look at its own surroundings has failed; a walk that fails is told step by step"
 )]
 
 #[path = "plane/approvals.rs"]

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::engine::Engines;
+use super::postgres::Postgres;
 use super::steps::{Counts, Skipped};
 use super::{inspector, python};
 use crate::cargo::{cargo, output_of, root, shown};
@@ -73,6 +74,7 @@ pub(crate) struct Asked<'a> {
 #[derive(Debug)]
 pub(crate) struct Means<'a> {
     pub(crate) engines: &'a Engines,
+    pub(crate) postgres: &'a Postgres,
     /// The program without shared libraries.
     pub(crate) program: &'a Path,
 }
@@ -97,6 +99,7 @@ pub(crate) fn run(pass: Pass, asked: Asked<'_>, means: &Means<'_>) -> Result<Cou
     command.env("TEST_MCP_INSPECTOR", inspector::make()?);
     command.env("TEST_DOCKER_SOCKET", means.engines.docker());
     command.env("TEST_PODMAN_SOCKET", means.engines.podman());
+    command.env("TEST_POSTGRES", means.postgres.url());
     command.env("TEST_STATIC_BINARY", means.program);
     if let Pass::ClaimsOn(backend) = pass {
         command.env("TEST_BACKEND", backend);
