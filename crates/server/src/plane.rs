@@ -28,6 +28,7 @@ mod rows;
 mod runners;
 mod scheduler;
 mod settings;
+mod tally;
 mod tasks;
 mod templates;
 mod tokens;

@@ -16,7 +16,7 @@ use super::caller::Caller;
 use super::error::PlaneError;
 use super::moves::{Step, advance};
 use super::turn::{About, Turn};
-use super::{Plane, rows, tasks};
+use super::{Plane, rows};
 use crate::store::{Sql, run, to_doc};
 
 const NOUN: &str = "approval";
@@ -95,7 +95,7 @@ impl Plane {
             Box::pin(async move {
                 let mut approval = get(turn.db().await?, id).await?;
                 caller.finds(approval.project, NOUN)?;
-                let mut task = tasks::get(turn.db().await?, &approval.task.to_string()).await?;
+                let mut task = turn.task(approval.task).await?;
                 if approval.state != ApprovalState::Pending {
                     let data = json!({"approval": id});
                     turn.tell(&About::task(&task), &caller.actor, "approval.refused", data).await?;

@@ -122,7 +122,7 @@ impl Plane {
                 run(turn.db().await?, sql.number(size).text(to_doc(&artifact, "artifacts")?)).await?;
                 let sql = Sql::new("INSERT INTO artifact_bytes (artifact, data) VALUES ($1, $2)");
                 run(turn.db().await?, sql.text(artifact.id).text(STANDARD.encode(&new.bytes))).await?;
-                let task = tasks::get(turn.db().await?, &id.to_string()).await?;
+                let task = turn.task(id).await?;
                 let about = About { attempt: Some(artifact.attempt), ..About::task(&task) };
                 turn.tell(&about, &known.actor, "artifact.stored", json!(artifact)).await?;
                 Ok(artifact)

@@ -30,7 +30,6 @@ impl Caller {
     }
 
     pub(crate) fn needs(&self, scope: Scope) -> Result<(), PlaneError> {
-        // What runs tasks is not done by those who may do everything else: a runner is known by its own token.
         if self.has(scope) { Ok(()) } else { Err(PlaneError::Scope(scope)) }
     }
 

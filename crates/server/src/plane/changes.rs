@@ -191,7 +191,7 @@ async fn prepare(
     id: TaskId,
     what: ErrandKind,
 ) -> Result<(Errand, RunnerId), PlaneError> {
-    let task: Task = tasks::get(turn.db().await?, &id.to_string()).await?;
+    let task: Task = turn.task(id).await?;
     caller.finds(task.asked.project, tasks::NOUN)?;
     let (Some(runner), Some(run_id)) = (task.runner, task.result.run.clone()) else {
         return Err(PlaneError::Conflict {
@@ -249,7 +249,7 @@ async fn conclude(
     let Some((verb, done)) = word(&kept.errand.what) else { return Ok(false) };
     run(turn.db().await?, Sql::new("UPDATE errands SET state = 'done' WHERE id = $1").text(id))
         .await?;
-    let task = tasks::get(turn.db().await?, &kept.errand.task.to_string()).await?;
+    let task = turn.task(kept.errand.task).await?;
     let about = About { attempt: Some(kept.errand.attempt), ..About::task(&task) };
     let actor = &kept.errand.actor;
     match (&answer.problem, &answer.result) {

@@ -17,10 +17,10 @@ use serde_json::json;
 
 use super::caller::Caller;
 use super::error::PlaneError;
-use super::memory::{Hold, Present};
+use super::memory::{Fenced, Hold, Present};
 use super::moves::{Step, advance, after};
 use super::turn::{About, Turn};
-use super::{Plane, approvals, policy, tasks};
+use super::{Plane, approvals, policy};
 use crate::store::{Sql, run, to_doc};
 
 /// Longest that a question may wait for its answer.
@@ -181,7 +181,7 @@ async fn reconcile(
             }
             continue;
         }
-        let task = tasks::get(turn.db().await?, &task.to_string()).await?;
+        let task = turn.task(*task).await?;
         give_up(turn, task, actor, "its runner was started anew and does not have it").await?;
     }
     let known = |held: &&Held| !ours.contains(&(held.task, held.attempt));
@@ -215,7 +215,7 @@ async fn take(turn: &mut Turn, caller: &Caller, ask: ClaimAsk) -> Result<Vec<Cla
     let picked = turn.memory.board.take(&wish, room, now);
     let mut claims = Vec::new();
     for id in picked {
-        let task = tasks::get(turn.db().await?, &id.to_string()).await?;
+        let task = turn.task(id).await?;
         claims.extend(hand_over(turn, task, &runner).await?);
     }
     Ok(claims)
@@ -268,8 +268,8 @@ async fn hand_over(
         result: AttemptResult::default(),
     };
     let sql = Sql::new(
-        "INSERT INTO attempts (task, number, runner, fence, seq, log_seq, log_bytes, state, doc) \
-         VALUES ($1, $2, $3, $4, -1, -1, 0, $5, $6)",
+        "INSERT INTO attempts (task, number, runner, fence, seq, state, doc) \
+         VALUES ($1, $2, $3, $4, -1, $5, $6)",
     )
     .text(task.id)
     .number(task.attempt)
@@ -279,7 +279,21 @@ async fn hand_over(
     .text(to_doc(&attempt, "attempts")?);
     run(turn.db().await?, sql).await?;
     let until = turn.elapsed + turn.settings.lease;
-    let hold = Hold { runner: runner.id, attempt: task.attempt, until, cancel: false };
+    let fenced = Fenced {
+        runner: runner.id,
+        fence: fence.clone(),
+        claimed_at: turn.now,
+        seq: -1,
+        log_seq: -1,
+        log_bytes: 0,
+    };
+    let hold = Hold {
+        runner: runner.id,
+        attempt: task.attempt,
+        until,
+        cancel: false,
+        fenced: Some(fenced),
+    };
     turn.memory.held.insert(task.id, hold);
     let actor = format!("runner:{}", runner.name);
     let data = json!({"runner": runner.id, "policy": judged.rules});

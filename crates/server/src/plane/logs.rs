@@ -90,19 +90,17 @@ async fn keep(
     chunk: LogChunk,
     bytes: u64,
 ) -> Result<Taken, PlaneError> {
-    let known = reports::known(turn, caller, id, chunk.attempt, &chunk.fence).await?;
-    let Some(known) = known.filter(|known| known.own) else {
-        // Forged: there are too many pieces to have an event of each; the status report has one.
+    // Late or forged: there are too many pieces to have an event of each; the status report has one.
+    if turn.memory.held.get(&id).is_none_or(|hold| hold.attempt != chunk.attempt) {
         return Ok(Taken::Stale);
-    };
-    if i64::try_from(chunk.seq).is_ok_and(|seq| seq <= known.log_seq) {
+    }
+    let known = reports::known(turn, caller, id, chunk.attempt, &chunk.fence).await?;
+    let Some(known) = known.filter(|known| known.own) else { return Ok(Taken::Stale) };
+    let seq = i64::try_from(chunk.seq).unwrap_or(i64::MAX);
+    if seq <= known.fenced.log_seq {
         return Ok(Taken::Repeated);
     }
-    let task = tasks::get(turn.db().await?, &id.to_string()).await?;
-    if task.attempt != chunk.attempt || !task.state.is_held() {
-        return Ok(Taken::Stale);
-    }
-    let before = known.log_bytes.unsigned_abs();
+    let before = known.fenced.log_bytes;
     let total = before + bytes;
     let limit = turn.settings.log_limit;
     if total <= limit {
@@ -113,17 +111,15 @@ async fn keep(
         let sql = Sql::new(
             "INSERT INTO logs (task, attempt, seq, stream, data) VALUES ($1, $2, $3, $4, $5)",
         );
-        let sql =
-            sql.text(id).number(chunk.attempt).number(chunk.seq).text(stream).text(&chunk.data);
-        run(turn.db().await?, sql).await?;
+        let sql = sql.text(id).number(chunk.attempt).number(chunk.seq).text(stream);
+        run(turn.db().await?, sql.text(&chunk.data)).await?;
     } else if before <= limit {
+        let task = turn.task(id).await?;
         let data = json!({"limit": limit});
         turn.tell(&About::task(&task), "server", "sandbox.output_truncated", data).await?;
     }
-    let sql = Sql::new(
-        "UPDATE attempts SET log_seq = $1, log_bytes = $2 WHERE task = $3 AND number = $4",
-    );
-    let sql = sql.number(chunk.seq).number(total).text(id).number(chunk.attempt);
-    run(turn.db().await?, sql).await?;
+    if let Some(fenced) = turn.memory.held.get_mut(&id).and_then(|hold| hold.fenced.as_mut()) {
+        (fenced.log_seq, fenced.log_bytes) = (seq, total);
+    }
     Ok(Taken::Accepted)
 }

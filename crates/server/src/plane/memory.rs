@@ -17,7 +17,11 @@ use cofferdam_core::stamp::Stamp;
 use sqlx::{AnyConnection, Row as _};
 
 use super::settings::PlaneSettings;
+use super::tally::Tally;
 use crate::store::{Sql, StoreError, first, from_doc, rows};
+
+/// Tasks that wait and are kept at hand; the others are read when they are claimed.
+const MOST_NEAR: usize = 1000;
 
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -25,8 +29,13 @@ pub(crate) struct Memory {
     pub(crate) board: Board,
     pub(crate) held: HashMap<TaskId, Hold>,
     pub(crate) runners: HashMap<RunnerId, Present>,
+    pub(super) tally: Tally,
+    /// Tasks that are likely to be asked for next, as the store has them.
+    near: HashMap<TaskId, Task>,
     /// Of tasks that nobody has begun.
     pub(crate) deadlines: BTreeSet<(Stamp, TaskId)>,
+    /// When old keys were last looked for.
+    pub(crate) keys_looked_at: Duration,
     /// Somebody may find work now.
     pub(crate) work: bool,
     /// A runner is to be told something now.
@@ -41,6 +50,20 @@ pub(crate) struct Hold {
     /// By the clock that counts from the start.
     pub(crate) until: Duration,
     pub(crate) cancel: bool,
+    /// What reports are held against; absent until it is needed, after a start.
+    pub(crate) fenced: Option<Fenced>,
+}
+
+/// An attempt as its runner must know it.
+#[derive(Debug, Clone)]
+pub(crate) struct Fenced {
+    pub(crate) runner: RunnerId,
+    pub(crate) fence: String,
+    pub(crate) claimed_at: Stamp,
+    /// Highest number of a report, and of a piece of output; -1 before the first.
+    pub(crate) seq: i64,
+    pub(crate) log_seq: i64,
+    pub(crate) log_bytes: u64,
 }
 
 /// A runner as it is known.
@@ -62,7 +85,10 @@ impl Memory {
             board: Board::new(settings.max_running),
             held: HashMap::new(),
             runners: HashMap::new(),
+            tally: Tally::load(db, settings.clock.now()).await?,
+            near: HashMap::new(),
             deadlines: BTreeSet::new(),
+            keys_looked_at: settings.clock.elapsed(),
             work: true,
             news: true,
         };
@@ -99,8 +125,10 @@ impl Memory {
                 self.board.hold(task.id, task.asked.project, lock(&task.asked));
                 if let Some(runner) = task.runner {
                     let cancel = state == TaskState::CancelRequested;
-                    self.held
-                        .insert(task.id, Hold { runner, attempt: task.attempt, until, cancel });
+                    self.held.insert(
+                        task.id,
+                        Hold { runner, attempt: task.attempt, until, cancel, fenced: None },
+                    );
                 }
             }
             _ => {}
@@ -109,6 +137,22 @@ impl Memory {
             && let Some(deadline) = task.asked.deadline
         {
             self.deadlines.insert((deadline, task.id));
+        }
+    }
+
+    /// A task, where it is at hand.
+    pub(crate) fn near(&self, id: TaskId) -> Option<Task> {
+        self.near.get(&id).cloned()
+    }
+
+    /// Keeps a task at hand, as it was just written.
+    pub(crate) fn keep_near(&mut self, task: &Task) {
+        let wanted = task.state.is_held()
+            || (task.state == TaskState::Queued && self.near.len() < MOST_NEAR);
+        if wanted {
+            self.near.insert(task.id, task.clone());
+        } else {
+            self.near.remove(&task.id);
         }
     }
 

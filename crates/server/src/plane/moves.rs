@@ -1,16 +1,18 @@
 //! The only place where a task changes its state: the move is legal or refused, and either is in the timeline.
 
+use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::retry;
 use cofferdam_core::control::state::{Move, TaskState};
 use cofferdam_core::control::task::{Attempt, ExecutionMode, Task};
 use cofferdam_core::stamp::Stamp;
 use serde_json::{Value, json};
+use sqlx::Row as _;
 
 use super::error::PlaneError;
-use super::memory::waiting;
+use super::memory::{Fenced, waiting};
 use super::turn::{About, Turn};
-use super::{approvals, rows, workflows};
-use crate::store::{Sql, run, scalar, to_doc};
+use super::{approvals, tasks, workflows};
+use crate::store::{Sql, StoreError, first, from_doc, run, scalar, to_doc};
 
 /// A move, whose it is, and why.
 #[derive(Debug)]
@@ -96,11 +98,18 @@ async fn go(
     if step.message.is_some() {
         task.result.message.clone_from(&step.message);
     }
+    turn.memory.tally.step(task.asked.project, Some(before), to);
+    if to.is_terminal() {
+        let now = turn.now;
+        turn.memory.tally.ended(task.asked.project, to, now);
+    }
     if before.is_held() && !to.is_held() {
+        // Given back: it ended before it began.
+        let end = if to == TaskState::Queued { TaskState::Canceled } else { to };
+        write_attempt(turn, task, end).await?;
         turn.memory.held.remove(&task.id);
         turn.memory.board.let_go(task.id);
         turn.memory.work = true;
-        close_attempt(turn, task, to).await?;
     }
     if before == TaskState::Queued && to != TaskState::Claimed {
         turn.memory.board.forget(task.id);
@@ -158,33 +167,55 @@ pub(super) fn after(now: Stamp, wait: std::time::Duration) -> Stamp {
     at.map_or(now, Stamp::new)
 }
 
-async fn save(
+/// A moment earlier than another.
+pub(super) fn before(now: Stamp, time: std::time::Duration) -> Stamp {
+    let at =
+        jiff::Timestamp::from_millisecond(i64::try_from(now.unix_millis()).unwrap_or(i64::MAX))
+            .and_then(|at| at.checked_sub(time));
+    at.map_or(now, Stamp::new)
+}
+
+/// Writes the row of a task, for the first time or anew. `place` is where it stands in the queue, if that is new.
+pub(super) async fn save(
     turn: &mut Turn,
     task: &Task,
     place: Option<u64>,
     not_before: Option<Stamp>,
 ) -> Result<(), PlaneError> {
-    let finished = task.state.is_terminal().then_some(turn.now);
     let changed = task.result.changes.as_ref().is_some_and(|changes| {
         changes.created + changes.modified + changes.deleted + changes.retyped > 0
     });
     let review = task.state.is_terminal()
         && changed
         && task.asked.execution_mode != ExecutionMode::SharedWorkspace;
-    let sql = Sql::new(
-        "UPDATE tasks SET state = $1, not_before = $2, finished = $3, review = $4, doc = $5 WHERE id = $6",
-    )
-    .text(task.state)
-    .maybe(not_before)
-    .maybe(finished)
-    .number(i64::from(review))
-    .text(to_doc(task, "tasks")?)
-    .text(task.id);
-    run(turn.db().await?, sql).await?;
-    if let Some(place) = place {
-        let sql = Sql::new("UPDATE tasks SET place = $1 WHERE id = $2").number(place).text(task.id);
-        run(turn.db().await?, sql).await?;
+    let doc = to_doc(task, "tasks")?;
+    let fresh = turn.fresh.take_if(|id| *id == task.id).is_some();
+    let sql = if fresh {
+        Sql::new(
+            "INSERT INTO tasks (state, not_before, review, doc, place, id, project, workflow_run, mode, words) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        )
+    } else if place.is_some() {
+        Sql::new(
+            "UPDATE tasks SET state = $1, not_before = $2, review = $3, doc = $4, place = $5 WHERE id = $6",
+        )
+    } else {
+        Sql::new(
+            "UPDATE tasks SET state = $1, not_before = $2, review = $3, doc = $4 WHERE id = $5",
+        )
+    };
+    let mut sql = sql.text(task.state).maybe(not_before).number(i64::from(review)).text(doc);
+    if fresh || place.is_some() {
+        sql = sql.number(place.unwrap_or(0));
     }
+    sql = sql.text(task.id);
+    if fresh {
+        let mode = tasks::mode_name(task.asked.execution_mode);
+        sql = sql.maybe(task.asked.project).maybe(task.workflow_run).text(mode);
+        sql = sql.text(tasks::words(task));
+    }
+    run(turn.db().await?, sql).await?;
+    turn.memory.keep_near(task);
     Ok(())
 }
 
@@ -193,23 +224,72 @@ pub(super) async fn note(turn: &mut Turn, task: &mut Task) -> Result<(), PlaneEr
     task.version += 1;
     let sql = Sql::new("UPDATE tasks SET doc = $1 WHERE id = $2");
     run(turn.db().await?, sql.text(to_doc(task, "tasks")?).text(task.id)).await?;
+    turn.memory.keep_near(task);
     Ok(())
 }
 
-async fn close_attempt(turn: &mut Turn, task: &Task, to: TaskState) -> Result<(), PlaneError> {
-    let sql = Sql::new("SELECT doc FROM attempts WHERE task = $1 AND number = $2");
-    let sql = sql.text(task.id).number(task.attempt);
-    let found: Option<Attempt> = rows::find(turn.db().await?, "attempts", sql).await?;
-    let Some(mut attempt) = found else { return Ok(()) };
-    // Given back: it ended before it began.
-    attempt.state = if to == TaskState::Queued { TaskState::Canceled } else { to };
-    attempt.result = task.result.clone();
-    let sql = Sql::new("UPDATE attempts SET state = $1, doc = $2 WHERE task = $3 AND number = $4");
-    let sql = sql
-        .text(attempt.state)
-        .text(to_doc(&attempt, "attempts")?)
-        .text(task.id)
-        .number(task.attempt);
+/// Keeps what is known of the attempt in a runner's hands.
+pub(super) async fn write_attempt(
+    turn: &mut Turn,
+    task: &Task,
+    state: TaskState,
+) -> Result<(), PlaneError> {
+    let Some(fenced) = fenced(turn, task.id, task.attempt).await? else { return Ok(()) };
+    let attempt = Attempt {
+        task: task.id,
+        number: task.attempt,
+        runner: fenced.runner,
+        state,
+        claimed_at: fenced.claimed_at,
+        result: task.result.clone(),
+    };
+    let sql = Sql::new(
+        "UPDATE attempts SET seq = $1, state = $2, doc = $3 WHERE task = $4 AND number = $5",
+    )
+    .number(fenced.seq)
+    .text(state)
+    .text(to_doc(&attempt, "attempts")?)
+    .text(task.id)
+    .number(task.attempt);
     run(turn.db().await?, sql).await?;
     Ok(())
+}
+
+/// What reports of an attempt are held against: at hand while a runner has it, else from the store.
+pub(super) async fn fenced(
+    turn: &mut Turn,
+    id: TaskId,
+    number: u32,
+) -> Result<Option<Fenced>, PlaneError> {
+    let hold = turn.memory.held.get(&id).filter(|hold| hold.attempt == number);
+    if let Some(fenced) = hold.and_then(|hold| hold.fenced.clone()) {
+        return Ok(Some(fenced));
+    }
+    let held = hold.is_some();
+    let read = |source| StoreError::Query { what: "read", source };
+    let sql = Sql::new("SELECT fence, seq, doc FROM attempts WHERE task = $1 AND number = $2");
+    let Some(row) = first(turn.db().await?, sql.text(id).number(number)).await? else {
+        return Ok(None);
+    };
+    let attempt: Attempt = from_doc(&row, "attempts")?;
+    let sql = Sql::new(
+        "SELECT MAX(seq), CAST(SUM(LENGTH(data)) AS BIGINT) FROM logs WHERE task = $1 AND attempt = $2",
+    );
+    let output = first(turn.db().await?, sql.text(id).number(number)).await?;
+    let number_at = |at: usize| {
+        output.as_ref().and_then(|row| row.try_get::<Option<i64>, _>(at).ok().flatten())
+    };
+    let fenced = Fenced {
+        runner: attempt.runner,
+        fence: row.try_get(0).map_err(read)?,
+        claimed_at: attempt.claimed_at,
+        seq: row.try_get(1).map_err(read)?,
+        log_seq: number_at(0).unwrap_or(-1),
+        // Kept as base64: four characters for three bytes.
+        log_bytes: number_at(1).unwrap_or(0).unsigned_abs() / 4 * 3,
+    };
+    if held && let Some(hold) = turn.memory.held.get_mut(&id) {
+        hold.fenced = Some(fenced.clone());
+    }
+    Ok(Some(fenced))
 }

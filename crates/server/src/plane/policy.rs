@@ -112,7 +112,7 @@ pub(super) async fn judge(turn: &mut Turn, asked: &NewTask) -> Result<Judged, Pl
         Some(project) => mounts(&turn.settings, project, &admitted)?,
         None => homeless(&admitted)?,
     };
-    let rules = to_doc(&(&project, &role), "projects")?;
+    let rules = to_doc(&(&project, &role, &turn.host), "projects")?;
     let rules = blake3::hash(rules.as_bytes()).to_hex().to_string();
     Ok(Judged { project, role, rules, overrides })
 }

@@ -4,17 +4,16 @@ use cofferdam_core::control::fence::{Judgement, Standing, judge};
 use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::report::{StatusAnswer, StatusReport};
 use cofferdam_core::control::state::{Move, TaskState};
-use cofferdam_core::control::task::{Attempt, AttemptResult, Task};
+use cofferdam_core::control::task::{AttemptResult, Task};
 use cofferdam_core::control::token::Scope;
 use serde_json::{Value, json};
-use sqlx::Row as _;
 
 use super::caller::Caller;
 use super::error::PlaneError;
-use super::moves::{Step, advance, note};
+use super::memory::Fenced;
+use super::moves::{Step, advance, fenced, note, write_attempt};
 use super::turn::{About, Turn};
 use super::{Plane, approvals, tasks};
-use crate::store::{Sql, StoreError, first, from_doc, run, to_doc};
 
 /// Events of a run that its runner may add to the timeline; all others are the server's to tell.
 const PASSED_ON: [&str; 3] = ["sandbox.", "changes.", "session."];
@@ -33,12 +32,9 @@ impl Plane {
     }
 }
 
-/// An attempt as the store has it, and the name of its runner where the caller is that.
+/// An attempt, and whether the caller may speak for it.
 pub(super) struct Known {
-    pub(super) attempt: Attempt,
-    pub(super) seq: i64,
-    pub(super) log_seq: i64,
-    pub(super) log_bytes: i64,
+    pub(super) fenced: Fenced,
     pub(super) own: bool,
     pub(super) actor: String,
 }
@@ -50,28 +46,15 @@ pub(super) async fn known(
     number: u32,
     fence: &str,
 ) -> Result<Option<Known>, PlaneError> {
-    let sql = Sql::new(
-        "SELECT fence, seq, log_seq, log_bytes, doc FROM attempts WHERE task = $1 AND number = $2",
-    );
-    let Some(row) = first(turn.db().await?, sql.text(id).number(number)).await? else {
-        return Ok(None);
-    };
-    let read = |source| StoreError::Query { what: "read", source };
-    let kept: String = row.try_get(0).map_err(read)?;
-    let attempt: Attempt = from_doc(&row, "attempts")?;
+    let Some(fenced) = fenced(turn, id, number).await? else { return Ok(None) };
     let token = caller.token.to_string();
-    let runner = turn.memory.runners.get(&attempt.runner).filter(|runner| runner.token == token);
+    let runner = turn.memory.runners.get(&fenced.runner).filter(|runner| runner.token == token);
     // Compared by hash, so that time tells nothing about how much of it was right.
-    let same = blake3::hash(kept.as_bytes()) == blake3::hash(fence.as_bytes());
-    Ok(Some(Known {
-        own: same && runner.is_some(),
-        actor: runner
-            .map_or(caller.actor.clone(), |runner| format!("runner:{}", runner.runner.name)),
-        seq: row.try_get(1).map_err(read)?,
-        log_seq: row.try_get(2).map_err(read)?,
-        log_bytes: row.try_get(3).map_err(read)?,
-        attempt,
-    }))
+    let same = blake3::hash(fenced.fence.as_bytes()) == blake3::hash(fence.as_bytes());
+    let own = same && runner.is_some();
+    let actor =
+        runner.map_or(caller.actor.clone(), |runner| format!("runner:{}", runner.runner.name));
+    Ok(Some(Known { fenced, own, actor }))
 }
 
 async fn take(
@@ -80,13 +63,13 @@ async fn take(
     id: TaskId,
     report: StatusReport,
 ) -> Result<StatusAnswer, PlaneError> {
-    let mut task = tasks::get(turn.db().await?, &id.to_string()).await?;
+    let mut task = turn.task(id).await?;
     let found = known(turn, caller, id, report.attempt, &report.fence).await?;
     let standing = Standing {
         state: task.state,
         latest: task.attempt == report.attempt,
         own: found.as_ref().is_some_and(|known| known.own),
-        seq: found.as_ref().and_then(|known| u64::try_from(known.seq).ok()),
+        seq: found.as_ref().and_then(|known| u64::try_from(known.fenced.seq).ok()),
     };
     let judgement = judge(&standing, report.seq, report.status);
     let actor = found.as_ref().map_or(caller.actor.clone(), |known| known.actor.clone());
@@ -129,22 +112,12 @@ async fn accept(
 ) -> Result<(), PlaneError> {
     let actor = known.actor;
     merge(&mut task.result, report.result);
-    let mut attempt = known.attempt;
-    attempt.result = task.result.clone();
-    if moves.contains(&Move::Start) {
-        attempt.state = TaskState::Running;
+    if let Some(fenced) = turn.memory.held.get_mut(&task.id).and_then(|hold| hold.fenced.as_mut()) {
+        fenced.seq = i64::try_from(report.seq).unwrap_or(i64::MAX);
     }
-    let sql = Sql::new(
-        "UPDATE attempts SET seq = $1, state = $2, doc = $3 WHERE task = $4 AND number = $5",
-    )
-    .number(report.seq)
-    .text(attempt.state)
-    .text(to_doc(&attempt, "attempts")?)
-    .text(task.id)
-    .number(attempt.number);
-    run(turn.db().await?, sql).await?;
     pass_on(turn, task, &actor, report.events).await?;
     if moves.is_empty() {
+        write_attempt(turn, task, TaskState::Running).await?;
         return note(turn, task).await;
     }
     for by in moves {
@@ -162,6 +135,9 @@ async fn accept(
             step = step.because("its runner gave it back unstarted");
         }
         advance(turn, task, step).await?;
+        if *by == Move::Start {
+            write_attempt(turn, task, TaskState::Running).await?;
+        }
     }
     Ok(())
 }

@@ -1,14 +1,16 @@
 //! What happens because time passes: leases end, deadlines pass, waits are over.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::state::{Move, TaskState};
 
 use super::error::PlaneError;
-use super::moves::{Step, advance};
+use super::moves::{Step, advance, before};
 use super::turn::Turn;
-use super::{Plane, claims, runners, tasks};
+use super::{Plane, claims, runners};
+use crate::store::{Sql, run};
 
 /// Looks again and again, until the plane is gone.
 pub(super) fn start(plane: &Plane) {
@@ -40,11 +42,27 @@ impl Plane {
                 if turn.memory.board.ripen(now) {
                     turn.memory.work = true;
                 }
-                Ok(())
+                forget_keys(turn).await
             })
         })
         .await
     }
+}
+
+/// A key is good for a day: whoever repeats a request does so sooner.
+const KEYS_LAST: Duration = Duration::from_secs(24 * 3600);
+/// They are looked at every so often.
+const KEYS_EVERY: Duration = Duration::from_secs(3600);
+
+async fn forget_keys(turn: &mut Turn) -> Result<(), PlaneError> {
+    if turn.elapsed.saturating_sub(turn.memory.keys_looked_at) < KEYS_EVERY {
+        return Ok(());
+    }
+    turn.memory.keys_looked_at = turn.elapsed;
+    let until = before(turn.now, KEYS_LAST);
+    let sql = Sql::new("DELETE FROM idempotency WHERE at < $1").text(until);
+    run(turn.db().await?, sql).await?;
+    Ok(())
 }
 
 async fn leases(turn: &mut Turn) -> Result<(), PlaneError> {
@@ -56,7 +74,7 @@ async fn leases(turn: &mut Turn) -> Result<(), PlaneError> {
         .map(|(task, _)| *task)
         .collect();
     for id in over {
-        let mut task = tasks::get(turn.db().await?, &id.to_string()).await?;
+        let mut task = turn.task(id).await?;
         let there = task.runner.is_some_and(|runner| runners::is_online(turn, runner));
         if there && task.state == TaskState::Claimed {
             // The runner is well and does not have it: the answer to its claim was lost on the way.
@@ -77,7 +95,7 @@ async fn deadlines(turn: &mut Turn) -> Result<(), PlaneError> {
             break;
         }
         turn.memory.deadlines.remove(&(at, id));
-        let mut task = tasks::get(turn.db().await?, &id.to_string()).await?;
+        let mut task = turn.task(id).await?;
         let waits = matches!(
             task.state,
             TaskState::Created | TaskState::AwaitingApproval | TaskState::Queued

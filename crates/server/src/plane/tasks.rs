@@ -12,11 +12,11 @@ use sqlx::AnyConnection;
 use super::caller::Caller;
 use super::error::PlaneError;
 use super::keys::{IdempotencyKey, Once};
-use super::moves::{Step, advance};
+use super::moves::{Step, advance, save};
 use super::policy::Judged;
 use super::turn::{About, Turn};
 use super::{Plane, approvals, policy, rows};
-use crate::store::{Sql, run, to_doc};
+use crate::store::Sql;
 
 pub(super) const NOUN: &str = "task";
 
@@ -157,7 +157,7 @@ impl Plane {
         let caller = caller.clone();
         self.write(move |turn| {
             Box::pin(async move {
-                let task = get(turn.db().await?, &id.to_string()).await?;
+                let task = turn.task(id).await?;
                 caller.finds(task.asked.project, NOUN)?;
                 what(turn, task, caller.actor.clone()).await
             })
@@ -202,12 +202,6 @@ pub(super) async fn make(
     let id = TaskId::from_parts(millis, random);
     let judged = policy::judge(turn, &asked).await;
     let judged = policy::or_tell(turn, &asked, of.as_ref(), actor, judged).await?;
-    let words = format!(
-        "{} {} {}",
-        asked.title.as_deref().unwrap_or_default(),
-        asked.command.join(" "),
-        asked.sandbox.as_ref().map(|block| block.command.join(" ")).unwrap_or_default()
-    );
     let (run_of, step) = match of {
         Some(Membership { run, step }) => (Some(run), Some(step)),
         None => (None, None),
@@ -226,18 +220,8 @@ pub(super) async fn make(
         created_at: turn.now,
         queued_at: None,
     };
-    let sql = Sql::new(
-        "INSERT INTO tasks (id, project, workflow_run, state, mode, words, place, not_before, finished, review, doc) \
-         VALUES ($1, $2, $3, $4, $5, $6, 0, '', '', 0, $7)",
-    )
-    .text(id)
-    .maybe(task.asked.project)
-    .maybe(task.workflow_run)
-    .text(task.state)
-    .text(mode_name(task.asked.execution_mode))
-    .text(words.to_lowercase().replace('\0', ""))
-    .text(to_doc(&task, "tasks")?);
-    run(turn.db().await?, sql).await?;
+    turn.memory.tally.step(task.asked.project, None, task.state);
+    turn.fresh = Some(id);
     if let Some(deadline) = task.asked.deadline {
         turn.memory.deadlines.insert((deadline, id));
     }
@@ -252,6 +236,8 @@ pub(super) async fn make(
     }
     if task.asked.dispatch {
         enter(turn, &mut task, actor, judged).await?;
+    } else {
+        save(turn, &task, None, None).await?;
     }
     Ok(task)
 }
@@ -267,6 +253,18 @@ async fn enter(
         return approvals::ask(turn, task, actor, judged.rules).await;
     }
     advance(turn, task, Step::new(Move::Dispatch, actor)).await
+}
+
+/// What can be searched for in a task.
+pub(super) fn words(task: &Task) -> String {
+    let asked = &task.asked;
+    let block = asked.sandbox.as_ref().map(|block| block.command.join(" "));
+    let words = [
+        asked.title.clone().unwrap_or_default(),
+        asked.command.join(" "),
+        block.unwrap_or_default(),
+    ];
+    words.join(" ").to_lowercase().replace('\0', "")
 }
 
 pub(super) fn mode_name(mode: ExecutionMode) -> &'static str {

@@ -24,6 +24,20 @@ pub(crate) struct Turn {
     pub(crate) elapsed: Duration,
     /// Kinds of the events of this batch, for the counters.
     pub(crate) told: Vec<(String, Option<String>)>,
+    /// Events that are written when the batch is committed.
+    lines: Vec<Line>,
+    /// A task that was made in this batch and has no row yet.
+    pub(super) fresh: Option<TaskId>,
+    /// Of the host's settings.
+    pub(super) host: String,
+}
+
+#[derive(Debug)]
+struct Line {
+    seq: u64,
+    about: About,
+    kind: String,
+    text: String,
 }
 
 impl std::fmt::Debug for Turn {
@@ -65,13 +79,27 @@ impl Turn {
         let memory = Memory::load(&mut db, &settings).await?;
         drop(db);
         let (now, elapsed) = (settings.clock.now(), settings.clock.elapsed());
-        Ok(Self { store, transaction: None, memory, settings, now, elapsed, told: Vec::new() })
+        let host = blake3::hash(format!("{:?}", settings.host).as_bytes()).to_hex().to_string();
+        Ok(Self {
+            store,
+            transaction: None,
+            memory,
+            settings,
+            now,
+            elapsed,
+            told: Vec::new(),
+            lines: Vec::new(),
+            fresh: None,
+            host,
+        })
     }
 
     pub(super) fn begin(&mut self) {
         self.now = self.settings.clock.now();
         self.elapsed = self.settings.clock.elapsed();
         self.told.clear();
+        self.lines.clear();
+        self.fresh = None;
     }
 
     /// The connection, in the batch's transaction.
@@ -86,6 +114,12 @@ impl Turn {
     }
 
     pub(super) async fn commit(&mut self) -> Result<(), PlaneError> {
+        self.write_lines().await?;
+        if self.transaction.is_none() {
+            return Ok(());
+        }
+        let Some(transaction) = &mut self.transaction else { return Ok(()) };
+        self.memory.tally.keep(transaction).await?;
         let Some(transaction) = self.transaction.take() else { return Ok(()) };
         let failed = |source| StoreError::Query { what: "commit", source };
         Ok(transaction.commit().await.map_err(failed)?)
@@ -106,7 +140,29 @@ impl Turn {
         Ok(())
     }
 
-    /// Writes an event behind the last.
+    /// Writes the events of the batch, many with one statement. The sizes are few, so that the statements are
+    /// prepared once.
+    async fn write_lines(&mut self) -> Result<(), PlaneError> {
+        let lines = std::mem::take(&mut self.lines);
+        let mut rest = lines.as_slice();
+        while !rest.is_empty() {
+            let size = [32, 8, 1].into_iter().find(|size| *size <= rest.len()).unwrap_or(1);
+            let (now, later) = rest.split_at(size);
+            let mut sql = Sql::new(
+                "INSERT INTO events (seq, project, task, workflow_run, kind, line) VALUES ",
+            );
+            for (at, line) in now.iter().enumerate() {
+                sql = sql.and(if at == 0 { "(?, ?, ?, ?, ?, ?)" } else { ", (?, ?, ?, ?, ?, ?)" });
+                sql = sql.number(line.seq).maybe(line.about.project).maybe(line.about.task);
+                sql = sql.maybe(line.about.workflow_run).text(&line.kind).text(&line.text);
+            }
+            run(self.db().await?, sql).await?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Adds an event behind the last.
     pub(crate) async fn tell(
         &mut self,
         about: &About,
@@ -126,21 +182,20 @@ impl Turn {
         let rule = data.get("rule").and_then(Value::as_str).map(str::to_owned);
         event.insert("data".to_owned(), data);
         let (line, head) = chain::link(&self.memory.head, &event);
-        let sql = Sql::new(
-            "INSERT INTO events (seq, project, task, workflow_run, kind, line) \
-             VALUES ($1, $2, $3, $4, $5, $6)",
-        )
-        .number(head.seq)
-        .maybe(about.project)
-        .maybe(about.task)
-        .maybe(about.workflow_run)
-        .text(kind)
-        .text(line.trim_end());
-        run(self.db().await?, sql).await?;
+        let text = line.trim_end().to_owned();
+        self.lines.push(Line { seq: head.seq, about: about.clone(), kind: kind.to_owned(), text });
         let seq = head.seq;
         self.memory.head = head;
         self.told.push((kind.to_owned(), rule));
         Ok(seq)
+    }
+
+    /// A task as it is now.
+    pub(crate) async fn task(&mut self, id: TaskId) -> Result<Task, PlaneError> {
+        match self.memory.near(id) {
+            Some(task) => Ok(task),
+            None => super::tasks::get(self.db().await?, &id.to_string()).await,
+        }
     }
 
     pub(crate) fn random<const N: usize>(&self) -> Result<[u8; N], PlaneError> {

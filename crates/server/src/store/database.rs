@@ -1,6 +1,7 @@
 //! Which database: a file, or a server by URL.
 
 use std::fmt;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -64,14 +65,18 @@ impl Database {
         let mut name = path.clone().into_os_string();
         name.push(".lock");
         let name = PathBuf::from(name);
-        let file = std::fs::OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&name)
-            .map_err(|source| StoreError::Lock { path: name.clone(), source })?;
+        let open = |path: &Path| {
+            let mut options = std::fs::OpenOptions::new();
+            // What is kept here is its owner's alone; SQLite gives its other files the same mode.
+            options.create(true).truncate(false).write(true).mode(0o600);
+            options.open(path).map_err(|source| StoreError::Lock { path: path.to_owned(), source })
+        };
+        let file = open(&name)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
+            Ok(()) => {
+                open(path)?;
+                Ok(Some(file))
+            }
             Err(std::fs::TryLockError::WouldBlock) => {
                 Err(StoreError::InUse { database: self.to_string() })
             }

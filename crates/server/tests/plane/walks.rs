@@ -229,6 +229,14 @@ impl Walk {
                 break;
             }
         }
+        let mut counted = [0_u64; TaskState::ALL.len()];
+        for state in states.values() {
+            counted[TaskState::ALL.iter().position(|s| s == state).unwrap()] += 1;
+        }
+        let tally = self.desk.plane.overview(&self.desk.admin).await.unwrap().tasks;
+        for (state, count) in TaskState::ALL.into_iter().zip(counted) {
+            assert_eq!(tally[&state], count, "{state}");
+        }
         assert!(won.values().all(|count| *count <= 1), "succeeded twice");
         for task in &self.tasks {
             let kept = self.desk.plane.task(&self.desk.admin, task.id).await.unwrap();
