@@ -25,7 +25,7 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use commands::{
     apply, audit, check, completions, config, diff, discard, doctor, drive, events, first, gate,
-    gc, image, init, launcher, logs, mcp, policy, review, run as run_command, runs, search,
+    gc, image, init, launcher, logs, mcp, policy, review, run as run_command, runs, search, serve,
     session, shell, show, step, trust, undo,
 };
 use context::Context;
@@ -47,6 +47,7 @@ enum Command {
     Shell(Box<shell::ShellArgs>),
     Session(session::SessionArgs),
     Mcp(Box<mcp::McpArgs>),
+    Serve(Box<serve::ServeArgs>),
     Loop(Box<search::LoopArgs>),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
@@ -131,6 +132,9 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         // Writes to standard output from threads of its own: nobody else may hold it.
         return mcp::run(args, &context);
     }
+    if let Command::Serve(args) = &cli.command {
+        return serve::run(args, &context);
+    }
     let out = &mut io::stdout().lock();
     match &cli.command {
         Command::Run(args) => run_command::run(args, &context, out),
@@ -138,6 +142,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Shell(args) => shell::run(args, &context),
         Command::Session(args) => session::run(args, &context, out),
         Command::Mcp(args) => mcp::run(args, &context),
+        Command::Serve(args) => serve::run(args, &context),
         Command::Loop(args) => search::run(args, &context, out),
         Command::Runs(args) => runs::run(args, &context, out),
         Command::Show(args) => show::run(args, &context, out),

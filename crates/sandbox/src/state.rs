@@ -121,6 +121,13 @@ impl StateDir {
         self.root.join("loops")
     }
 
+    /// What a server keeps here: its database, where that is a file, and its first token. Made on first use.
+    pub fn server(&self) -> Result<PathBuf, StateError> {
+        let dir = self.root.join("server");
+        make_private_dir(&dir)?;
+        Ok(dir)
+    }
+
     pub fn audit_log(&self) -> PathBuf {
         self.root.join("audit.jsonl")
     }

@@ -53,7 +53,7 @@ pub use settings::{Chance, Clock, HostClock, PlaneSettings};
 pub use tasks::TaskFilter;
 pub use workflows::WorkflowFilter;
 
-use crate::store::{Database, Store, StoreError};
+use crate::store::{Database, Sql, Store, StoreError, scalar};
 use turn::Turn;
 use writer::{Ahead, Bells, Writer};
 
@@ -92,6 +92,13 @@ impl Plane {
     /// The newest event that is durable, whenever there is a newer one.
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.inner.bells.seq.subscribe()
+    }
+
+    /// Whether it can work: the writer takes commands, and the store answers.
+    pub async fn ready(&self) -> Result<(), PlaneError> {
+        self.write(|_| Box::pin(async { Ok(()) })).await?;
+        let mut db = self.inner.store.reader().await?;
+        Ok(scalar(&mut db, Sql::new("SELECT 1")).await.map(drop)?)
     }
 
     pub fn database(&self) -> &Database {

@@ -95,7 +95,8 @@ pub(crate) fn run(pass: Pass, asked: Asked<'_>, means: &Means<'_>) -> Result<Cou
     if length == Length::Long {
         command.env("TEST_KILLS", LONG_KILLS);
     }
-    command.env("TEST_MCP_PYTHON", python::make()?);
+    command.env("TEST_MCP_PYTHON", python::MCP.make()?);
+    command.env("TEST_API_PYTHON", python::API.make()?);
     command.env("TEST_MCP_INSPECTOR", inspector::make()?);
     command.env("TEST_DOCKER_SOCKET", means.engines.docker());
     command.env("TEST_PODMAN_SOCKET", means.engines.podman());

@@ -1,4 +1,4 @@
-//! A Python of the tests' own, with the official SDK of the Model Context Protocol.
+//! Pythons of the tests' own, each with the packages that some tests need and no others.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,16 +8,37 @@ use anyhow::Result;
 use crate::cargo::{succeed, target_dir, works};
 use crate::provide;
 
-/// The version that the tests were written for. A newer one is tried on purpose, not by chance.
-const SDK: &str = "2.3.0";
+/// A place and what is installed there: the versions that the tests were written for. A newer one is tried on
+/// purpose, not by chance.
+#[derive(Debug)]
+pub(crate) struct Kit {
+    dir: &'static str,
+    packages: &'static [(&'static str, &'static str)],
+}
 
-/// Makes it where it is not there yet; the interpreter.
-pub(crate) fn make() -> Result<PathBuf> {
-    let dir = target_dir()?.join("test-python");
-    let python = dir.join("bin/python");
-    let is_it = format!("import importlib.metadata as m; assert m.version('mcp') == '{SDK}'");
-    let has_sdk = || works(Command::new(&python).args(["-c", &is_it]));
-    if !has_sdk() {
+/// The official SDK of the Model Context Protocol.
+pub(crate) const MCP: Kit = Kit { dir: "test-python", packages: &[("mcp", "2.3.0")] };
+
+/// What holds the API against its description, and makes a client of that.
+pub(crate) const API: Kit = Kit {
+    dir: "test-python-api",
+    packages: &[("schemathesis", "4.32.5"), ("openapi-python-client", "0.29.1")],
+};
+
+impl Kit {
+    /// Makes it where it is not there yet; the interpreter.
+    pub(crate) fn make(&self) -> Result<PathBuf> {
+        let dir = target_dir()?.join(self.dir);
+        let python = dir.join("bin/python");
+        let checks = self
+            .packages
+            .iter()
+            .map(|(name, version)| format!("assert m.version('{name}') == '{version}'"));
+        let is_it =
+            format!("import importlib.metadata as m; {}", checks.collect::<Vec<_>>().join("; "));
+        if works(Command::new(&python).args(["-c", &is_it])) {
+            return Ok(python);
+        }
         let mut venv = Command::new("python3");
         venv.args(["-m", "venv"]).arg(&dir);
         if !works(&mut venv) {
@@ -25,13 +46,8 @@ pub(crate) fn make() -> Result<PathBuf> {
             provide::package("python3-venv")?;
             succeed(&mut venv)?;
         }
-        succeed(Command::new(&python).args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            &format!("mcp=={SDK}"),
-        ]))?;
+        let wanted = self.packages.iter().map(|(name, version)| format!("{name}=={version}"));
+        succeed(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(wanted))?;
+        Ok(python)
     }
-    Ok(python)
 }

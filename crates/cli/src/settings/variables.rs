@@ -10,7 +10,7 @@ const PREFIX: &str = "COFFERDAM_";
 
 /// Ours, but no settings: the id of the run that a program is part of, and variables of flags that have no
 /// key.
-const ELSEWHERE: [&str; 10] = [
+const ELSEWHERE: [&str; 12] = [
     "COFFERDAM_RUN",
     "COFFERDAM_WORKSPACE",
     "COFFERDAM_WORKDIR",
@@ -21,6 +21,8 @@ const ELSEWHERE: [&str; 10] = [
     "COFFERDAM_DRY_RUN",
     "COFFERDAM_TTY",
     "COFFERDAM_QUIET",
+    "COFFERDAM_LISTEN",
+    "COFFERDAM_DATABASE",
 ];
 
 /// The settings among `variables`, and a warning for each that looks like one and is none.

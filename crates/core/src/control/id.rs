@@ -14,7 +14,7 @@ macro_rules! ids {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
         #[serde(transparent)]
-        #[schema(value_type = String, pattern = "^[0-9a-z]{26}$")]
+        #[schema(value_type = String, pattern = "^[0-7][0-9a-hjkmnp-tv-z]{25}$")]
         pub struct $name(RunId);
 
         impl $name {

@@ -197,6 +197,7 @@ pub enum ErrandKind {
     Apply {
         paths: Vec<String>,
         reviewed: bool,
+        #[schema(value_type = serde_json::Value)]
         answers: std::collections::BTreeMap<String, String>,
     },
     Discard {

@@ -1,0 +1,164 @@
+//! What a request brings, when it is too much, too deep, or not what it says.
+
+use std::io::{BufReader, Write as _};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::server::Server;
+use crate::wire::{Ask, Reply};
+
+#[test]
+fn the_field_that_is_wrong_is_named() {
+    let server = Server::start();
+    let field = |body: serde_json::Value| {
+        let problem = server.post("/v1/tasks", &body).refused(422, "invalid-field");
+        (
+            problem["field"].as_str().unwrap().to_owned(),
+            problem["detail"].as_str().unwrap().to_owned(),
+        )
+    };
+    let (at, detail) = field(json!({ "execution_mode": "no-workspace", "comand": [] }));
+    assert!(at == "comand" && detail.contains("unknown field `comand`"), "{at}: {detail}");
+    let block =
+        json!({ "image": "a", "command": ["true"], "mounts": [{ "source": 1, "target": "/x" }] });
+    assert_eq!(
+        field(json!({ "execution_mode": "docker-sandbox", "sandbox": block })).0,
+        "sandbox.mounts[0].source"
+    );
+    assert_eq!(field(json!({ "execution_mode": "everywhere" })).0, "execution_mode");
+    assert_eq!(field(json!({ "execution_mode": "no-workspace", "priority": 1.5 })).0, "priority");
+    let (_, detail) = field(json!({}));
+    assert!(detail.contains("execution_mode"), "{detail}");
+}
+
+#[test]
+fn json_that_parsers_disagree_about_is_refused() {
+    let server = Server::start();
+    let send =
+        |text: &str| server.send(Ask::new("POST", "/v1/projects").body("application/json", text));
+    for text in [
+        r#"{"name": "a", "name": "b", "root_path": "/srv"}"#,
+        r#"{"name": "a", "\u006eame": "b", "root_path": "/srv"}"#,
+        r#"{"name": NaN}"#,
+        r#"{"name": 1e999}"#,
+        r#"{"name": "a",}"#,
+        "{} {}",
+        "\u{feff}{}",
+        "nonsense",
+        "\"\\ud800\"",
+    ] {
+        send(text).refused(400, "malformed");
+    }
+    send("[]").refused(422, "invalid-field");
+    send("null").refused(422, "invalid-field");
+    let settings =
+        r#"{"execution_mode": "no-workspace", "command": ["true"], "settings": {"a": 1, "a": 2}}"#;
+    server
+        .send(Ask::new("POST", "/v1/tasks").body("application/json", settings))
+        .refused(400, "malformed");
+    server
+        .send(Ask::new("POST", "/v1/projects").body("application/json", b"\xff\xfe".to_vec()))
+        .refused(400, "malformed");
+}
+
+#[test]
+fn depth_is_bounded_cheaply() {
+    let server = Server::start();
+    for text in [
+        "[".repeat(10_000),
+        "{\"a\":".repeat(10_000),
+        format!("{}{}", "[".repeat(500_000), "]".repeat(500_000)),
+    ] {
+        let begun = Instant::now();
+        let problem = server
+            .send(Ask::new("POST", "/v1/projects").body("application/json", text))
+            .refused(400, "malformed");
+        assert!(problem["detail"].as_str().unwrap().contains("nested deeper"), "{problem}");
+        assert!(begun.elapsed() < Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn a_gigabyte_is_refused_before_it_is_sent_and_while_it_is() {
+    let server = Server::start();
+    let begun = Instant::now();
+    let announced = Ask::new("POST", "/v1/projects").header("Content-Type", "application/json");
+    server.send(announced.header("Content-Length", "1073741824")).refused(413, "too-large");
+    // Nobody says how much it will be.
+    let ask = Ask::new("POST", "/v1/projects")
+        .token(&server.admin)
+        .header("Content-Type", "application/json");
+    let mut stream = ask.header("Transfer-Encoding", "chunked").open(server.address);
+    let piece = vec![b' '; 64 << 10];
+    let mut sent = 0_u64;
+    while sent < 1 << 30 {
+        let written =
+            write!(stream, "{:x}\r\n", piece.len()).and_then(|()| stream.write_all(&piece));
+        if written.and_then(|()| stream.write_all(b"\r\n")).is_err() {
+            break;
+        }
+        sent += piece.len() as u64;
+    }
+    assert!(sent < 64 << 20, "{sent} bytes were taken of what is refused after one mebibyte");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    server.get("/v1/me").expect(200);
+}
+
+#[test]
+fn a_body_just_over_the_limit_is_told_so() {
+    let server = Server::start();
+    let text = format!("{{\"name\": \"{}\"}}", "a".repeat((1 << 20) - 11));
+    assert!(text.len() > 1 << 20);
+    let ask = Ask::new("POST", "/v1/projects")
+        .token(&server.admin)
+        .header("Content-Type", "application/json");
+    let mut stream = ask.header("Transfer-Encoding", "chunked").open(server.address);
+    write!(stream, "{:x}\r\n{text}\r\n0\r\n\r\n", text.len()).unwrap();
+    Reply::read(&mut BufReader::new(stream), "POST").refused(413, "too-large");
+}
+
+#[test]
+fn a_body_is_json_and_says_so() {
+    let server = Server::start();
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/xml",
+    ] {
+        server.send(Ask::new("POST", "/v1/projects").body(kind, "{}")).refused(415, "not-json");
+        server
+            .send(Ask::new("POST", "/v1/tasks/01jd0000000000000000000000/cancel").body(kind, ""))
+            .refused(415, "not-json");
+    }
+    server
+        .send(Ask::new("POST", "/v1/projects").header("Content-Length", "2").body_only("{}"))
+        .refused(415, "not-json");
+}
+
+#[test]
+fn what_needs_no_body_takes_none() {
+    let server = Server::start();
+    let project = server.project("own");
+    let task = server.task(&project);
+    let target = format!("/v1/tasks/{task}/cancel");
+    server.post(&target, &json!({ "force": true })).refused(422, "invalid-field");
+    server.post(&target, &json!({})).expect(200);
+}
+
+#[test]
+fn words_after_the_question_mark_are_checked_too() {
+    let server = Server::start();
+    for (query, field) in [
+        ("limit=0", "limit"),
+        ("limit=501", "limit"),
+        ("limit=x", "limit"),
+        ("state=nowhere", "state"),
+        ("colour=red", "colour"),
+    ] {
+        let problem = server.get(&format!("/v1/tasks?{query}")).refused(400, "invalid-query");
+        assert_eq!(problem["field"], field, "{problem}");
+    }
+    server.get("/v1/tasks?limit=1&limit=2").refused(400, "invalid-query");
+}

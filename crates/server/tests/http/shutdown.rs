@@ -1,0 +1,58 @@
+//! A server that ends: what was begun is finished, streams and polls end, and nothing hangs.
+
+use std::io::{BufReader, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::server::Server;
+use crate::wire::{Ask, Reply, chunk};
+
+#[test]
+fn streams_and_polls_end_and_requests_are_finished() {
+    let mut server = Server::start();
+    let (_, runner) = server.token("runner", "runner", None);
+    let registered = Ask::post("/v1/runner/register", &json!({ "name": "r", "capacity": 1 }));
+    let registered = registered.token(&runner).send(server.address).expect(200).json();
+    let stream = Ask::get("/v1/events")
+        .token(&server.admin)
+        .header("Accept", "text/event-stream")
+        .open(server.address);
+    let claim = json!({ "runner": registered["runner"], "room": 1, "wait_ms": 30_000 });
+    let poll = Ask::post("/v1/runner/claim", &claim).token(&runner).open(server.address);
+    // Begun, and the rest of its body not sent yet.
+    let body = json!({ "name": "late", "scopes": ["submit"] }).to_string();
+    let ask = Ask::new("POST", "/v1/tokens")
+        .token(&server.admin)
+        .header("Content-Type", "application/json");
+    let mut begun = ask.header("Content-Length", &body.len().to_string()).open(server.address);
+    std::thread::sleep(Duration::from_millis(300));
+    let finish = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        begun.write_all(body.as_bytes()).unwrap();
+        Reply::read(&mut BufReader::new(begun), "POST")
+    });
+    let took = server.end();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    finish.join().unwrap().expect(201);
+    let claims = Reply::read(&mut BufReader::new(poll), "POST").expect(200).json();
+    assert_eq!(claims["claims"], json!([]));
+    let mut stream = BufReader::new(stream);
+    Reply::head(&mut stream).expect(200);
+    while chunk(&mut stream).is_some() {}
+    TcpStream::connect(server.address).expect_err("nobody listens any more");
+}
+
+#[test]
+fn who_never_finishes_is_cut_off() {
+    let mut server = Server::start();
+    let ask = Ask::new("POST", "/v1/tokens")
+        .token(&server.admin)
+        .header("Content-Type", "application/json");
+    let _hanging = ask.header("Content-Length", "100").open(server.address);
+    let _silent = TcpStream::connect(server.address).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let took = server.end();
+    assert!(took < Duration::from_secs(15), "{took:?}");
+}

@@ -1,0 +1,83 @@
+//! Versions, repetitions and pages.
+
+use serde_json::json;
+
+use crate::server::{Server, waiting_task};
+use crate::wire::Ask;
+
+#[test]
+fn a_thing_is_replaced_only_by_who_has_seen_it() {
+    let server = Server::start();
+    let id = server.project("own");
+    let target = format!("/v1/projects/{id}");
+    let shown = server.get(&target).expect(200);
+    let (tag, project) = (shown.header("etag").unwrap().to_owned(), shown.json());
+    server.send(Ask::get(&target).header("If-None-Match", &tag)).expect(304);
+    let new = json!({ "name": "renamed", "root_path": project["root_path"] });
+    let put = |tag: &str| server.send(Ask::new("PUT", &target).header("If-Match", tag).json(&new));
+    let replaced = put(&tag).expect(200);
+    assert_eq!(replaced.json()["name"], "renamed");
+    assert_ne!(replaced.header("etag").unwrap(), tag);
+    put(&tag).expect(412);
+    put("\"nonsense\"").expect(412);
+    put("nonsense").refused(400, "bad-tag");
+    put("W/\"1\"").expect(412);
+    let remove = |tag: &str| server.send(Ask::new("DELETE", &target).header("If-Match", tag));
+    remove(&tag).expect(412);
+    remove(replaced.header("etag").unwrap()).expect(204);
+    server.get(&target).refused(404, "not-found");
+}
+
+#[test]
+fn the_same_create_with_the_same_key_is_one() {
+    let server = Server::start();
+    let project = server.project("own");
+    let create =
+        |key: &str, body| server.send(Ask::post("/v1/tasks", body).header("Idempotency-Key", key));
+    let body = waiting_task(&project);
+    let first = create("k-1", &body).expect(201);
+    let again = create("k-1", &body).expect(201);
+    assert_eq!(first.json()["id"], again.json()["id"]);
+    assert_eq!(first.header("location"), again.header("location"));
+    server.get(first.header("location").unwrap()).expect(200);
+    assert_ne!(create("k-2", &body).expect(201).json()["id"], first.json()["id"]);
+    let mut other = body.clone();
+    other["priority"] = json!(7);
+    create("k-1", &other).refused(422, "key-reused");
+    // A key is its token's: who guesses one learns nothing.
+    let (_, secret) = server.token("other", "submit", None);
+    let theirs = Ask::post("/v1/tasks", &body)
+        .header("Idempotency-Key", "k-1")
+        .token(&secret)
+        .send(server.address);
+    assert_ne!(theirs.expect(201).json()["id"], first.json()["id"]);
+    let long = "k".repeat(201);
+    for key in ["", "a b", &long] {
+        assert_eq!(create(key, &body).expect(422).json()["field"], "Idempotency-Key");
+    }
+    let all = server.get("/v1/tasks").expect(200).json();
+    assert_eq!(all["items"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn pages_hold_everything_once() {
+    let server = Server::start();
+    let project = server.project("own");
+    let mut made: Vec<String> = (0..7).map(|_| server.task(&project)).collect();
+    let (mut seen, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = server.get(&format!("/v1/tasks?limit=3{after}")).expect(200).json();
+        let items = page["items"].as_array().unwrap();
+        assert!(items.len() <= 3);
+        seen.extend(items.iter().map(|task| task["id"].as_str().unwrap().to_owned()));
+        match page["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    made.sort();
+    seen.sort();
+    assert_eq!(made, seen);
+    let wrong = server.get("/v1/tasks?after=nonsense");
+    assert!((400..500).contains(&wrong.status), "{wrong:?}");
+}

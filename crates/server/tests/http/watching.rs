@@ -1,0 +1,95 @@
+//! What watches the server: health, metrics, request ids.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::server::Server;
+use crate::wire::Ask;
+
+#[test]
+fn a_request_has_an_id_of_its_own_or_the_callers() {
+    let server = Server::start();
+    let id = |reply: &crate::wire::Reply| reply.header("x-request-id").unwrap().to_owned();
+    let (one, other) = (id(&server.get("/v1/me")), id(&server.get("/v1/me")));
+    assert_ne!(one, other);
+    assert_eq!(id(&server.send(Ask::get("/v1/me").header("X-Request-Id", "mine-1"))), "mine-1");
+    for forged in ["a b", "\u{e9}", &"a".repeat(65)] {
+        assert_ne!(id(&server.send(Ask::get("/v1/me").header("X-Request-Id", forged))), forged);
+    }
+}
+
+#[test]
+fn a_server_that_stops_is_not_ready() {
+    let server = Server::start();
+    assert_eq!(Ask::get("/readyz").send(server.address).expect(200).json()["status"], "ok");
+    assert_eq!(Ask::get("/healthz").send(server.address).expect(200).json()["status"], "ok");
+}
+
+/// The text format, read as strictly as a scraper may.
+fn parse(text: &str) -> BTreeMap<String, f64> {
+    let (mut samples, mut kinds, mut described) =
+        (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+    assert!(text.ends_with('\n'), "the last line ends too");
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, words) = rest.split_once(' ').expect("help has words");
+            assert!(described.insert(name) && !words.is_empty(), "{line}");
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            assert!(described.contains(name) && kinds.insert(name, kind).is_none(), "{line}");
+        } else {
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            let name = series.split('{').next().unwrap();
+            let family =
+                ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+            let family =
+                family.filter(|family| kinds.get(family) == Some(&"histogram")).unwrap_or(name);
+            assert!(kinds.contains_key(family), "{line} has no type");
+            assert!(
+                name.starts_with("cofferdam_")
+                    && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
+                "{line}"
+            );
+            if let Some(labels) = series.strip_prefix(name).filter(|labels| !labels.is_empty()) {
+                let labels =
+                    labels.strip_prefix('{').and_then(|labels| labels.strip_suffix('}')).unwrap();
+                assert!(labels.split("\",").all(|label| label.contains("=\"")), "{line}");
+            }
+            assert!(
+                samples.insert(series.to_owned(), value.parse().unwrap()).is_none(),
+                "{line} is there twice"
+            );
+        }
+    }
+    samples
+}
+
+#[test]
+fn metrics_are_what_a_scraper_reads() {
+    let server = Server::start();
+    let project = server.project("own");
+    server.task(&project);
+    server.get("/v1/tasks/nonsense");
+    let reply = server.get("/metrics").expect(200);
+    assert!(reply.header("content-type").unwrap().starts_with("text/plain; version=0.0.4"));
+    let samples = parse(std::str::from_utf8(&reply.body).unwrap());
+    assert_eq!(samples["cofferdam_tasks{state=\"created\"}"], 1.0);
+    assert_eq!(samples["cofferdam_events_total{type=\"task.created\"}"], 1.0);
+    assert_eq!(
+        samples["cofferdam_http_requests_total{method=\"GET\",route=\"/v1/tasks/{id}\",status=\"404\"}"],
+        1.0
+    );
+    for name in [
+        "cofferdam_queue_length",
+        "cofferdam_running",
+        "cofferdam_runners_online",
+        "cofferdam_sandboxes_created_total",
+        "cofferdam_sandboxes_orphaned_total",
+        "cofferdam_fallbacks_total",
+    ] {
+        assert_eq!(samples[name], 0.0, "{name}");
+    }
+    let all = samples["cofferdam_http_request_duration_seconds_bucket{le=\"+Inf\"}"];
+    assert_eq!(all, samples["cofferdam_http_request_duration_seconds_count"]);
+    assert!(all >= 3.0);
+}
