@@ -89,12 +89,20 @@ fn proofs(text: &str) -> Vec<(&str, &str)> {
     quoted.filter(|code| code.contains(".rs::")).filter_map(|code| code.split_once("::")).collect()
 }
 
-/// A test has its attribute on one of the lines right above it.
+/// A test has its attribute on one of the lines right above it, or stands in a list of claims that are made on
+/// several databases.
 fn is_test(file: &str, test: &str) -> bool {
     let Ok(source) = fs::read_to_string(root().join(file)) else { return false };
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
-    let at = lines.iter().position(|line| line.starts_with(&format!("fn {test}(")));
-    at.is_some_and(|at| lines[at.saturating_sub(4)..at].contains(&"#[test]"))
+    let claims = lines.iter().skip_while(|line| **line != "claims! {");
+    if claims.take_while(|line| **line != "}").any(|line| line.strip_suffix(',') == Some(test)) {
+        return true;
+    }
+    let plain = format!("fn {test}(");
+    let waiting = format!("async fn {test}(");
+    let at = lines.iter().position(|line| line.starts_with(&plain) || line.starts_with(&waiting));
+    let is_attribute = |line: &&str| *line == "#[test]" || line.starts_with("#[tokio::test");
+    at.is_some_and(|at| lines[at.saturating_sub(4)..at].iter().any(is_attribute))
 }
 
 #[test]

@@ -58,6 +58,25 @@ pub struct Illegal {
     pub by: Move,
 }
 
+impl Move {
+    pub const ALL: [Self; 14] = [
+        Self::Dispatch,
+        Self::AskApproval,
+        Self::Approve,
+        Self::Reject,
+        Self::Claim,
+        Self::Start,
+        Self::Succeed,
+        Self::Fail,
+        Self::TimeOut,
+        Self::Cancel,
+        Self::ConfirmCanceled,
+        Self::Lose,
+        Self::Retry,
+        Self::Release,
+    ];
+}
+
 impl TaskState {
     pub const ALL: [Self; 11] = [
         Self::Created,
@@ -153,5 +172,60 @@ impl std::fmt::Display for Move {
             Self::Retry => "be tried again",
             Self::Release => "be given back",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn random_walks_keep_the_order_of_a_life(moves in prop::collection::vec(0..Move::ALL.len(), 1..80)) {
+            let (mut state, mut held, mut approved) = (TaskState::Created, false, true);
+            for by in moves.into_iter().map(|at| Move::ALL[at]) {
+                let Ok(to) = state.after(by) else { continue };
+                // Nothing is run that nobody claimed, and nothing is claimed that waits for a yes.
+                if to == TaskState::Running {
+                    prop_assert!(held);
+                }
+                if to == TaskState::Claimed {
+                    prop_assert!(approved && state == TaskState::Queued);
+                }
+                // What succeeded or was canceled stays so.
+                prop_assert!(!matches!(state, TaskState::Succeeded | TaskState::Canceled));
+                // Only another attempt leads out of an end.
+                prop_assert!(!state.is_terminal() || by == Move::Retry);
+                // What a runner holds is canceled by its word and by nothing else.
+                if to == TaskState::Canceled && state.is_held() {
+                    prop_assert_eq!((state, by), (TaskState::CancelRequested, Move::ConfirmCanceled));
+                }
+                approved = to != TaskState::AwaitingApproval;
+                held = to.is_held();
+                state = to;
+            }
+        }
+    }
+
+    #[test]
+    fn every_state_can_be_reached_and_every_one_that_is_no_end_leads_to_one() {
+        let next = |state: TaskState| Move::ALL.iter().filter_map(move |by| state.after(*by).ok());
+        let from = |start: TaskState| {
+            let mut seen = vec![start];
+            let mut at = 0;
+            while at < seen.len() {
+                let more: Vec<_> = next(seen[at]).filter(|state| !seen.contains(state)).collect();
+                seen.extend(more);
+                at += 1;
+            }
+            seen
+        };
+        let reached = from(TaskState::Created);
+        assert!(TaskState::ALL.iter().all(|state| reached.contains(state)), "{reached:?}");
+        for state in TaskState::ALL {
+            assert!(from(state).iter().any(|end| end.is_terminal()), "{state} is a dead end");
+        }
     }
 }

@@ -260,7 +260,9 @@ async fn conclude(
         (None, result) => {
             let text = result.as_ref().map(Value::to_string).unwrap_or_default();
             let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
-            let data = json!({"errand": id, "result": result, "result_hash": hash});
+            // The ledger's hash is what the runner's own chain has; without one, the answer itself is bound.
+            let ledger = result.as_ref().and_then(|result| result.get("ledger")?.as_str());
+            let data = json!({"errand": id, "result": result, "value": ledger.unwrap_or(&hash)});
             turn.tell(&about, actor, done, data).await?;
             let whole = match &kept.errand.what {
                 ErrandKind::Apply { paths, .. } | ErrandKind::Discard { paths } => paths.is_empty(),

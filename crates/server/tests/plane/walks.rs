@@ -220,7 +220,7 @@ impl Walk {
                 let named = TaskState::ALL.into_iter().find(|s| event.kind == format!("task.{s}"));
                 let Some(to) = named else { continue };
                 if let Some(from) = states.insert(task.clone(), to) {
-                    let legal = MOVES.iter().any(|by| from.after(*by) == Ok(to));
+                    let legal = Move::ALL.iter().any(|by| from.after(*by) == Ok(to));
                     assert!(legal, "{task}: {from} → {to}");
                 }
                 *won.entry(task).or_default() += u32::from(to == TaskState::Succeeded);
@@ -247,23 +247,6 @@ impl Walk {
         }
     }
 }
-
-const MOVES: [Move; 14] = [
-    Move::Dispatch,
-    Move::AskApproval,
-    Move::Approve,
-    Move::Reject,
-    Move::Claim,
-    Move::Start,
-    Move::Succeed,
-    Move::Fail,
-    Move::TimeOut,
-    Move::Cancel,
-    Move::ConfirmCanceled,
-    Move::Lose,
-    Move::Retry,
-    Move::Release,
-];
 
 /// How many walks: more where the suite is asked to take its time.
 fn walks() -> usize {
