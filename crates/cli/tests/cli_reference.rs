@@ -25,6 +25,7 @@ const COMMANDS: &[&[&str]] = &[
     &["session", "rollback"],
     &["session", "stop"],
     &["mcp"],
+    &["serve"],
     &["loop"],
     &["loop", "report"],
     &["loop", "ls"],

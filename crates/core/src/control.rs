@@ -6,7 +6,7 @@
 //! - [`admission`], [`queue`], [`fence`], [`retry`], [`graph`]: the decisions: what may be asked for, who is next, which
 //!   reports count, whether there is another attempt, which steps go on.
 //! - [`report`]: what a runner and the server say to each other.
-//! - [`timeline`], [`audit`], [`overview`]: what happened, as the API shows it.
+//! - [`timeline`], [`audit`], [`overview`], [`spent`]: what happened, as the API shows it.
 //! - [`problem`], [`page`]: how an answer says no, and how it says "there is more".
 //!
 //! Pure: nothing here knows a clock, a database or a socket. Inputs refuse fields that they do not know.
@@ -27,6 +27,7 @@ pub mod report;
 pub mod retry;
 pub mod role;
 pub mod runner;
+pub mod spent;
 pub mod state;
 pub mod task;
 pub mod timeline;

@@ -133,7 +133,11 @@ async fn try_it(database: &Database, url: &str) -> Result<(), StoreError> {
     let failed = |source| StoreError::Open { database: database.to_string(), source };
     let mut connection = AnyConnection::connect(url).await.map_err(failed)?;
     let free = match database {
-        Database::Sqlite(_) => true,
+        Database::Sqlite(_) => {
+            // A file is not looked into before that.
+            connection.execute("PRAGMA schema_version").await.map_err(failed)?;
+            true
+        }
         Database::Postgres(_) => alone(&mut connection).await.map_err(failed)?,
     };
     connection.close().await.map_err(failed)?;

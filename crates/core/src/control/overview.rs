@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::spent::{Spent, Spread};
 use super::state::TaskState;
 use super::task::Task;
 use super::token::{Scope, Token};
@@ -41,7 +42,7 @@ pub struct Me {
 }
 
 /// Counts for those who watch the server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counts {
     pub tasks: BTreeMap<TaskState, u64>,
     pub waiting: u64,
@@ -53,6 +54,34 @@ pub struct Counts {
     pub rejections: BTreeMap<String, u64>,
     /// Newest event.
     pub seq: u64,
+    /// Of attempts that ended since the server started.
+    pub attempts: Attempts,
+}
+
+/// How long attempts took, and how near they came to their limits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempts {
+    pub seconds: Spread,
+    pub memory: Spread,
+    pub cpu: Spread,
+}
+
+impl Default for Attempts {
+    fn default() -> Self {
+        let shares = || Spread::new(&[0.1, 0.25, 0.5, 0.75, 0.9, 1.0]);
+        let seconds = Spread::new(&[0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0]);
+        Self { seconds, memory: shares(), cpu: shares() }
+    }
+}
+
+impl Attempts {
+    pub fn add(&mut self, spent: Spent) {
+        for (spread, value) in
+            [(&mut self.seconds, spent.seconds), (&mut self.memory, spent.memory), (&mut self.cpu, spent.cpu)]
+        {
+            value.into_iter().for_each(|value| spread.add(value));
+        }
+    }
 }
 
 /// A setting with its value and where that comes from.

@@ -154,6 +154,13 @@ impl std::fmt::Display for TaskState {
     }
 }
 
+impl Move {
+    /// Whether it is how a runner says that an attempt is over.
+    pub fn ends(self) -> bool {
+        matches!(self, Self::Succeed | Self::Fail | Self::TimeOut | Self::ConfirmCanceled)
+    }
+}
+
 impl std::fmt::Display for Move {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse as _;
-use cofferdam_core::control::overview::Counts;
+use cofferdam_core::control::overview::{Attempts, Counts};
+use cofferdam_core::control::spent::Spread;
 
 use super::app::App;
 use super::problem::Answer;
-use super::tally::{Answered, BOUNDS};
+use super::tally::Answered;
 use super::who::Who;
 
 /// Counts for Prometheus
@@ -87,11 +88,11 @@ fn render(counts: &Counts, answered: &Answered, streams: u64) -> String {
             [("method", method.as_str()), ("route", route), ("status", &status.to_string())];
         page.labelled("cofferdam_http_requests_total", &labels, count);
     }
-    page.durations(
-        "cofferdam_http_request_duration_seconds",
-        "Time until an answer began.",
-        answered,
-    );
+    page.spread("cofferdam_http_request_duration_seconds", "Time until an answer began.", &answered.seconds);
+    let Attempts { seconds, memory, cpu } = &counts.attempts;
+    page.spread("cofferdam_attempt_duration_seconds", "Time that attempts took.", seconds);
+    page.spread("cofferdam_attempt_memory_ratio", "Most memory of attempts, as a share of their limit.", memory);
+    page.spread("cofferdam_attempt_cpu_ratio", "Processor time of attempts, as a share of their limit.", cpu);
     page.0
 }
 
@@ -115,15 +116,15 @@ impl Page {
         self.line(format_args!("{name}{{{}}} {value}", labels.join(",")));
     }
 
-    fn durations(&mut self, name: &str, help: &str, answered: &Answered) {
+    fn spread(&mut self, name: &str, help: &str, spread: &Spread) {
         self.family(name, "histogram", help);
         let mut sum = 0;
-        let bounds = BOUNDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
-        for (bound, count) in bounds.zip(answered.buckets) {
+        let bounds = spread.bounds.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
+        for (bound, count) in bounds.zip(&spread.counts) {
             sum += count;
             self.labelled(&format!("{name}_bucket"), &[("le", &bound)], sum);
         }
-        self.line(format_args!("{name}_sum {}", answered.seconds));
+        self.line(format_args!("{name}_sum {}", spread.sum));
         self.line(format_args!("{name}_count {sum}"));
     }
 
@@ -155,7 +156,9 @@ mod tests {
     #[test]
     fn buckets_count_up_and_end_with_all() {
         let mut answered = Answered::default();
-        (answered.buckets[0], answered.buckets[3], answered.buckets[BOUNDS.len()]) = (2, 3, 1);
+        for (seconds, times) in [(0.0005, 2), (0.02, 3), (60.0, 1)] {
+            (0..times).for_each(|_| answered.seconds.add(seconds));
+        }
         let text = render(&Counts::default(), &answered, 0);
         let name = "cofferdam_http_request_duration_seconds";
         for line in [

@@ -56,6 +56,7 @@ impl Plane {
             runners_online: online as u64,
             events: counted.events,
             rejections: counted.rejections,
+            attempts: counted.attempts,
             seq: *self.inner.bells.seq.borrow(),
         })
     }

@@ -3,6 +3,7 @@
 use cofferdam_core::control::fence::{Judgement, Standing, judge};
 use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::report::{StatusAnswer, StatusReport};
+use cofferdam_core::control::spent::Spent;
 use cofferdam_core::control::state::{Move, TaskState};
 use cofferdam_core::control::task::{AttemptResult, Task};
 use cofferdam_core::control::token::Scope;
@@ -114,6 +115,9 @@ async fn accept(
     merge(&mut task.result, report.result);
     if let Some(fenced) = turn.memory.held.get_mut(&task.id).and_then(|hold| hold.fenced.as_mut()) {
         fenced.seq = i64::try_from(report.seq).unwrap_or(i64::MAX);
+    }
+    if moves.iter().any(|by| by.ends()) {
+        turn.spent.push(Spent::of(&task.result));
     }
     pass_on(turn, task, &actor, report.events).await?;
     if moves.is_empty() {

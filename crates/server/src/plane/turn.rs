@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cofferdam_core::chain;
 use cofferdam_core::control::id::{ProjectId, TaskId, WorkflowRunId};
+use cofferdam_core::control::spent::Spent;
 use cofferdam_core::control::task::Task;
 use cofferdam_core::stamp::Stamp;
 use serde_json::{Map, Value};
@@ -24,6 +25,8 @@ pub(crate) struct Turn {
     pub(crate) elapsed: Duration,
     /// Kinds of the events of this batch, for the counters.
     pub(crate) told: Vec<(String, Option<String>)>,
+    /// By attempts that ended.
+    pub(crate) spent: Vec<Spent>,
     /// Events that are written when the batch is committed.
     lines: Vec<Line>,
     /// A task that was made in this batch and has no row yet.
@@ -88,6 +91,7 @@ impl Turn {
             now,
             elapsed,
             told: Vec::new(),
+            spent: Vec::new(),
             lines: Vec::new(),
             fresh: None,
             host,
@@ -98,6 +102,7 @@ impl Turn {
         self.now = self.settings.clock.now();
         self.elapsed = self.settings.clock.elapsed();
         self.told.clear();
+        self.spent.clear();
         self.lines.clear();
         self.fresh = None;
     }

@@ -9,6 +9,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cofferdam_core::control::overview::Attempts;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::error::PlaneError;
@@ -57,6 +58,7 @@ pub(crate) struct Counted {
     pub(crate) rejections: BTreeMap<String, u64>,
     pub(crate) waiting: u64,
     pub(crate) held: u64,
+    pub(crate) attempts: Attempts,
 }
 
 impl Bells {
@@ -77,6 +79,7 @@ impl Bells {
                 *counted.rejections.entry(rule).or_default() += 1;
             }
         }
+        turn.spent.drain(..).for_each(|spent| counted.attempts.add(spent));
         counted.waiting = turn.memory.board.waiting() as u64;
         counted.held = turn.memory.board.held() as u64;
         drop(counted);
