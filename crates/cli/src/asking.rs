@@ -2,10 +2,12 @@
 //!
 //! The same for one command, a session and a shell: [`Wanted`] says which.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 
 use cofferdam_core::command::Approval;
 use cofferdam_core::config::{Entries, Key, Resolved, Settings};
+use cofferdam_core::env::EnvName;
 use cofferdam_core::inert::Inert;
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::policy::forbidden::Places;
@@ -103,7 +105,7 @@ impl<'a> Wanted<'a> {
 /// A request that is turned down: for the record, and for the user.
 #[derive(Debug)]
 pub(crate) struct Turned {
-    refusal: Refusal,
+    pub(crate) refusal: Refusal,
     pub(crate) failure: Failure,
     /// As far as it came.
     spec: Option<Box<SandboxSpec>>,
@@ -172,18 +174,7 @@ fn ask(
     resolved: &Resolved,
     settings: &Settings,
 ) -> Result<Ask, Refusal> {
-    let mut passed = std::collections::BTreeMap::new();
-    for name in &settings.sandbox.env_passthrough {
-        // A name that is not set on the host is not set inside either.
-        let Some(value) = context.variable(name.as_str()) else { continue };
-        let value = value.to_str().ok_or_else(|| Refusal {
-            rule: Rule::ValueForm,
-            field: Key::SandboxEnvPassthrough.name().to_owned(),
-            message: format!("the value of {name} is not text"),
-            remedy: "leave it out: only UTF-8 values can be passed through".to_owned(),
-        })?;
-        passed.insert(name.clone(), value.to_owned());
-    }
+    let passed = passed(context, settings)?;
     Ok(Ask {
         result: wanted.result.clone(),
         purpose: wanted.purpose,
@@ -198,12 +189,37 @@ fn ask(
         host_env: context.place().collect(),
         passed,
         home: context.home.clone(),
-        places: Places {
-            homes: context.homes(),
-            state: vec![context.state_dir.clone()],
-            config: vec![context.config_dir.clone()],
-        },
+        places: places(context),
     })
+}
+
+/// Values of the host variables that settings pass through by name.
+pub(crate) fn passed(
+    context: &Context,
+    settings: &Settings,
+) -> Result<BTreeMap<EnvName, String>, Refusal> {
+    let mut passed = BTreeMap::new();
+    for name in &settings.sandbox.env_passthrough {
+        // A name that is not set on the host is not set inside either.
+        let Some(value) = context.variable(name.as_str()) else { continue };
+        let value = value.to_str().ok_or_else(|| Refusal {
+            rule: Rule::ValueForm,
+            field: Key::SandboxEnvPassthrough.name().to_owned(),
+            message: format!("the value of {name} is not text"),
+            remedy: "leave it out: only UTF-8 values can be passed through".to_owned(),
+        })?;
+        passed.insert(name.clone(), value.to_owned());
+    }
+    Ok(passed)
+}
+
+/// What must stay out of reach on this host.
+pub(crate) fn places(context: &Context) -> Places {
+    Places {
+        homes: context.homes(),
+        state: vec![context.state_dir.clone()],
+        config: vec![context.config_dir.clone()],
+    }
 }
 
 /// The run to go on from, looked up.

@@ -1,6 +1,7 @@
 //! One file a command: its arguments and what it does.
 
 pub(crate) mod apply;
+pub(crate) mod approval;
 pub(crate) mod audit;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -19,8 +20,10 @@ pub(crate) mod launcher;
 pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod policy;
+pub(crate) mod project;
 pub(crate) mod review;
 pub(crate) mod run;
+pub(crate) mod runner;
 pub(crate) mod runs;
 pub(crate) mod search;
 pub(crate) mod serve;
@@ -28,5 +31,8 @@ pub(crate) mod session;
 pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod step;
+pub(crate) mod task;
+pub(crate) mod token;
 pub(crate) mod trust;
 pub(crate) mod undo;
+pub(crate) mod workflow;

@@ -21,7 +21,7 @@ pub(crate) struct Context {
     pub(crate) config_dir: PathBuf,
     pub(crate) state_dir: PathBuf,
     pub(crate) cwd: PathBuf,
-    /// `user:NAME`, for the record.
+    /// `user:NAME`, for the record; or, of a runner's errand, `WHO by user:NAME`.
     pub(crate) actor: String,
     /// All variables of the host, for the settings and for what is passed through by name.
     pub(crate) variables: Vec<(OsString, OsString)>,
@@ -84,6 +84,11 @@ impl Context {
         let me =
             fs::metadata("/proc/self").context("cannot look at /proc/self: is /proc mounted?")?;
         let (name, account_home) = account(me.uid());
+        let actor = match env::var(cofferdam_server::runner::ACTOR) {
+            // A runner works for others; that it was it is part of the record.
+            Ok(other) if !other.is_empty() => format!("{other} by user:{name}"),
+            _ => format!("user:{name}"),
+        };
         let cwd = env::current_dir().context("the current directory cannot be read")?;
         Ok(Self {
             uid: me.uid(),
@@ -91,7 +96,7 @@ impl Context {
             state_dir: state.unwrap_or_else(|| home.join(".local/state")).join("cofferdam"),
             home,
             cwd,
-            actor: format!("user:{name}"),
+            actor,
             account_home,
             variables: env::vars_os().collect(),
         })

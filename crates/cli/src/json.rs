@@ -18,3 +18,9 @@ pub(crate) fn print_line(out: &mut dyn Write, value: &impl Serialize) -> io::Res
 pub(crate) fn pretty(value: &impl Serialize) -> io::Result<String> {
     Ok(inert::json(&serde_json::to_string_pretty(value)?))
 }
+
+/// The name of a value that is one word, as the API spells it.
+pub(crate) fn name(value: &impl Serialize) -> String {
+    let named = serde_json::to_value(value).ok();
+    named.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}

@@ -7,12 +7,14 @@ mod asking;
 mod commands;
 mod confirm;
 mod context;
+mod desk;
 mod exit;
 mod failure;
 mod faults;
 mod json;
 mod pager;
 mod progress;
+mod remote;
 mod report;
 mod sealed;
 mod settings;
@@ -24,9 +26,9 @@ use std::process::ExitCode;
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    apply, audit, check, completions, config, diff, discard, doctor, drive, events, first, gate,
-    gc, image, init, launcher, logs, mcp, policy, review, run as run_command, runs, search, serve,
-    session, shell, show, step, trust, undo,
+    apply, approval, audit, check, completions, config, diff, discard, doctor, drive, events,
+    first, gate, gc, image, init, launcher, logs, mcp, policy, project, review, run as run_command,
+    runner, runs, search, serve, session, shell, show, step, task, token, trust, undo, workflow,
 };
 use context::Context;
 use exit::Exit;
@@ -48,6 +50,12 @@ enum Command {
     Session(session::SessionArgs),
     Mcp(Box<mcp::McpArgs>),
     Serve(Box<serve::ServeArgs>),
+    Runner(runner::RunnerArgs),
+    Task(task::TaskArgs),
+    Project(project::ProjectArgs),
+    Workflow(workflow::WorkflowArgs),
+    Approval(approval::ApprovalArgs),
+    Token(token::TokenCommands),
     Loop(Box<search::LoopArgs>),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
@@ -143,6 +151,12 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Session(args) => session::run(args, &context, out),
         Command::Mcp(args) => mcp::run(args, &context),
         Command::Serve(args) => serve::run(args, &context),
+        Command::Runner(args) => runner::run(args, &context),
+        Command::Task(args) => task::run(args, &context, out),
+        Command::Project(args) => project::run(args, &context, out),
+        Command::Workflow(args) => workflow::run(args, &context, out),
+        Command::Approval(args) => approval::run(args, &context, out),
+        Command::Token(args) => token::run(args, &context, out),
         Command::Loop(args) => search::run(args, &context, out),
         Command::Runs(args) => runs::run(args, &context, out),
         Command::Show(args) => show::run(args, &context, out),

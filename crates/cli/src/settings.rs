@@ -96,21 +96,32 @@ impl Files {
         Some((step, Self { layers, workspace: self.workspace.clone() }))
     }
 
-    pub(crate) fn resolve(
-        self,
-        context: &Context,
-        mut flags: Entries,
-    ) -> Result<Resolved, LoadError> {
-        let (mut variables, unknown) = variables::entries(&context.variables)?;
-        let typed = Anchor { base: &context.cwd, home: &context.home, workspace: &self.workspace };
+    pub(crate) fn resolve(self, context: &Context, flags: Entries) -> Result<Resolved, LoadError> {
+        let (variables, unknown) = variables::entries(&context.variables)?;
+        let mut resolved = self.join(context, Typed { base: &context.cwd, variables, flags })?;
+        unknown.into_iter().for_each(|warning| resolved.warn(warning));
+        Ok(resolved)
+    }
+
+    /// The files, with what was said beside them.
+    pub(crate) fn join(self, context: &Context, typed: Typed<'_>) -> Result<Resolved, LoadError> {
+        let Typed { base, mut variables, mut flags } = typed;
+        let typed = Anchor { base, home: &context.home, workspace: &self.workspace };
         typed.entries(&mut variables);
         typed.entries(&mut flags);
         let layers = Layers { variables, flags, ..self.layers };
         let mut resolved = resolve(layers).map_err(LoadError::Refused)?;
         typed.resolved(&mut resolved);
-        unknown.into_iter().for_each(|warning| resolved.warn(warning));
         Ok(resolved)
     }
+}
+
+/// What is said beside files, and where relative paths in it start.
+#[derive(Debug)]
+pub(crate) struct Typed<'a> {
+    pub(crate) base: &'a Path,
+    pub(crate) variables: Entries,
+    pub(crate) flags: Entries,
 }
 
 /// Where the host owner's settings are.

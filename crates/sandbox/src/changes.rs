@@ -49,6 +49,7 @@ pub(crate) mod settled;
 mod touched;
 mod turn;
 pub mod undo;
+pub mod worktree;
 
 pub use beneath::{Workspace, WorkspaceError};
 pub use capture::CaptureError;

@@ -103,6 +103,11 @@ impl Launcher {
         self.process.id()
     }
 
+    /// Whether it was found to be gone, or to make no sense. Another is to be spawned then.
+    pub fn is_gone(&self) -> bool {
+        self.lock().is_none()
+    }
+
     /// Starts the command of the plan in a sandbox, a prepared one where there is one.
     pub(crate) fn start(
         &self,

@@ -1,9 +1,10 @@
 //! The path of one run: plan, start, watch, end, record.
 //!
 //! [`prepare`] has no effect on the host and is what `--dry-run` shows; [`perform`] carries it out, as
-//! does [`perform_by`] for a process that has threads; [`reject`] writes down what was refused.
+//! do [`perform_by`] and [`perform_led`] for a process that has threads; [`reject`] writes down what was refused.
 
 mod ground;
+mod led;
 pub(crate) mod sealing;
 mod watcher;
 
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use cofferdam_core::backend::{Backend, Selection, select};
 use cofferdam_core::env::Secret;
 use cofferdam_core::event::{EventKind, Evidence, Status};
+use cofferdam_core::id::RunId;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::plan::{Plan, plan};
@@ -34,6 +36,7 @@ use crate::runs::{Scribe, Store, last_words};
 use crate::shell;
 use crate::state::{StateDir, StateError};
 use crate::waste::Waste;
+pub use led::{Hearing, Led, StopLine, Stopper, new_run, perform_led, stop_line};
 use sealing::{Again, Sealing, base, seal_run};
 use watcher::{Seen, Watcher};
 
@@ -57,6 +60,8 @@ pub enum RunError {
     /// It ran: the record says how that went, and stands nowhere yet.
     #[error("how it ended could not be written down")]
     Unrecorded { record: Box<Record>, source: StateError },
+    #[error("it would run on the bare host, where nothing confines it")]
+    BareHost,
 }
 
 /// Decides what would be done, without doing any of it. `state` is where runs are kept, which need not
@@ -108,7 +113,7 @@ impl Prepared {
 }
 
 /// Hides the values of the plan's secrets.
-pub(crate) fn redactor(plan: &Plan) -> Redactor {
+pub fn redactor(plan: &Plan) -> Redactor {
     Redactor::new(plan.env.values().filter_map(|value| value.secret()))
 }
 
@@ -168,7 +173,7 @@ pub fn perform_by(
     prepared: &Prepared,
     streams: Streams<'_>,
 ) -> Result<Record, RunError> {
-    perform_with(By { starter, session: None, signals: None }, state, actor, prepared, streams)
+    perform_with(By::starter(starter), state, actor, prepared, streams)
 }
 
 /// By what a run is carried out.
@@ -179,6 +184,16 @@ pub(crate) struct By<'a> {
     pub(crate) session: Option<&'a dyn Occupant>,
     /// Where signals come from that another thread has taken. Without, they are taken here.
     pub(crate) signals: Option<&'a Signals>,
+    /// Its name, where it has one already.
+    pub(crate) run: Option<RunId>,
+    pub(crate) hearing: Option<&'a Hearing>,
+}
+
+impl<'a> By<'a> {
+    /// With nothing given but who makes the sandbox.
+    pub(crate) fn starter(starter: Starter<'a>) -> Self {
+        Self { starter, session: None, signals: None, run: None, hearing: None }
+    }
 }
 
 /// The same, by whatever is given.
@@ -189,7 +204,7 @@ pub(crate) fn perform_with(
     prepared: &Prepared,
     streams: Streams<'_>,
 ) -> Result<Record, RunError> {
-    let By { starter, session, signals } = by;
+    let By { starter, session, signals, run, hearing } = by;
     let Prepared { selection, plan, engine, program } = prepared;
     // From here on a signal is passed on to the command, not fatal to us.
     let taken;
@@ -205,10 +220,16 @@ pub(crate) fn perform_with(
         }
     };
     let started_at = clock::now();
-    let run = clock::new_run_id(started_at)?;
+    let run = match run {
+        Some(run) => run,
+        None => clock::new_run_id(started_at)?,
+    };
     let store = Store::new(state);
     let workspace = &plan.workspace.source.real;
     let mut scribe = Scribe::new(state, run, workspace.clone(), actor.to_owned(), redactor(plan));
+    if let Some(hearing) = hearing {
+        scribe.tell(hearing.clone());
+    }
     let mark = scribe.mark(started_at, Some(plan.backend));
     let id = run.to_string();
     let dir = store.dir(run);

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::http::{Bound, HttpSettings, ListenError};
 use crate::plane::{Plane, PlaneError, PlaneSettings};
+use crate::runner::{self, Ending, Near, Setup};
 use crate::store::{Database, StoreError};
 
 /// All that a server is told.
@@ -23,6 +24,8 @@ pub struct Serving {
     pub plane: PlaneSettings,
     /// Where the first token is kept.
     pub token_file: PathBuf,
+    /// The runner inside, where there is to be one.
+    pub runner: Option<Setup>,
 }
 
 /// A server that answers from now on.
@@ -68,10 +71,31 @@ pub fn serve(
         let (url, database) = (bound.url(), plane.database().to_string());
         let answering = tokio::spawn(bound.serve(plane.clone(), stop.clone()));
         ready(&Started { url, database, token_file: &serving.token_file, token })?;
-        signals.end(&stop, answering).await;
+        let inside = serving.runner.map(|setup| Inside::start(&plane, setup));
+        signals.end(&stop, inside, answering).await;
         plane.close().await;
         Ok(())
     })
+}
+
+/// The runner in this process.
+struct Inside {
+    ending: Ending,
+    running: tokio::task::JoinHandle<()>,
+}
+
+impl Inside {
+    fn start(plane: &Plane, setup: Setup) -> Self {
+        let (ending, near) = (Ending::default(), Near::new(plane.clone()));
+        let told = ending.clone();
+        let running = tokio::spawn(async move {
+            if let Err(error) = runner::serve(near, setup, told).await {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(error, "the runner inside has ended: tasks wait for another");
+            }
+        });
+        Self { ending, running }
+    }
 }
 
 /// What ends a server.
@@ -89,9 +113,27 @@ impl Signals {
     }
 
     /// Waits for one and stops; a second one does not wait for what was begun.
-    async fn end(mut self, stop: &CancellationToken, mut answering: tokio::task::JoinHandle<()>) {
+    async fn end(
+        mut self,
+        stop: &CancellationToken,
+        inside: Option<Inside>,
+        mut answering: tokio::task::JoinHandle<()>,
+    ) {
         self.next().await;
         tracing::info!("stopping: what was begun is finished");
+        if let Some(Inside { ending, mut running }) = inside {
+            ending.drain.cancel();
+            tokio::select! {
+                _ = &mut running => {}
+                () = self.next() => {
+                    ending.at_once.cancel();
+                    // What it stops is gone and reported before the store is closed.
+                    if let Err(error) = running.await {
+                        tracing::error!(%error, "the runner inside did not end well");
+                    }
+                }
+            }
+        }
         stop.cancel();
         tokio::select! {
             ended = &mut answering => {

@@ -70,6 +70,11 @@ pub(crate) fn run(
     Ok(report.exit())
 }
 
+/// What this host can enforce, as `--json` prints it.
+pub(crate) fn report(context: &Context) -> serde_json::Result<serde_json::Value> {
+    serde_json::to_value(Report::make(&place(context), None))
+}
+
 fn place(context: &Context) -> Place {
     let path = context.variable("PATH").map(|path| env::split_paths(path).collect());
     Place {

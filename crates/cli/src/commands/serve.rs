@@ -3,18 +3,22 @@
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use cofferdam_core::config::Anchor;
 use cofferdam_core::inert::Inert;
-use cofferdam_core::policy::forbidden::Places;
+use cofferdam_core::quantity::Span;
 use cofferdam_sandbox::state::StateDir;
 use cofferdam_server::http::{HttpSettings, ListenError, TlsFiles};
 use cofferdam_server::log::{self, LogFormat};
 use cofferdam_server::plane::PlaneSettings;
+use cofferdam_server::runner::Setup;
 use cofferdam_server::serve::{ServeError, Serving, Started, serve};
 use cofferdam_server::store::{Database, StoreError};
 
+use super::runner::RunnerLimits;
+use crate::asking::places;
 use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -54,6 +58,15 @@ pub(crate) struct ServeArgs {
     /// Most requests a second by one token, on average; 0 for no limit.
     #[arg(long, value_name = "N", default_value_t = 5000)]
     rate_limit: u32,
+    /// How long a runner may be silent before what it runs counts as lost.
+    #[arg(long, value_name = "SPAN", default_value = "30s")]
+    lease: Span,
+    /// Have no runner inside: tasks wait for others, which `cofferdam runner` starts.
+    #[arg(long)]
+    no_runner: bool,
+    /// How many tasks the runner inside runs at once [default: two for each processor, and at least 4].
+    #[arg(long, value_name = "N", conflicts_with = "no_runner", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    capacity: Option<u32>,
     /// How the log is written, on standard error.
     #[arg(long, value_name = "FORM", default_value = "text")]
     log: LogForm,
@@ -96,10 +109,24 @@ pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<Exit, Failure> 
         database,
         plane: plane_settings(args, context)?,
         token_file: dir.join("admin-token"),
+        runner: inside(args, context)?,
     };
     serve(serving, |started| announce(args, started)).map_err(|error| failure(error, args))?;
     Ok(Exit::Fine)
 }
+
+/// The runner inside. When the server ends, what it runs has a moment to end, too.
+fn inside(args: &ServeArgs, context: &Context) -> Result<Option<Setup>, Failure> {
+    const NAME: &str = "inside";
+    const GRACE: Span = Span::secs(30);
+    if args.no_runner {
+        return Ok(None);
+    }
+    let (name, capacity) = (Some(NAME.to_owned()), args.capacity);
+    RunnerLimits { name, capacity, grace: GRACE }.setup(&[], context).map(Some)
+}
+
+const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 fn plane_settings(args: &ServeArgs, context: &Context) -> Result<PlaneSettings, Failure> {
     // No project is meant here: what a task's own project says, its runner reads.
@@ -107,13 +134,14 @@ fn plane_settings(args: &ServeArgs, context: &Context) -> Result<PlaneSettings, 
         Anchor { base: &context.config_dir, home: &context.home, workspace: &context.home };
     let host =
         settings::host_entries(context, &anchor).map_err(|error| error.failure(Exit::Failed))?;
-    let places = Places {
-        homes: context.homes(),
-        state: vec![context.state_dir.clone()],
-        config: vec![context.config_dir.clone()],
-    };
+    let places = places(context);
     let max_running = usize::try_from(args.max_running)?;
-    Ok(PlaneSettings { host, places, max_running, ..PlaneSettings::default() })
+    let lease = Duration::from_millis(args.lease.millis);
+    if lease < SHORTEST_LEASE {
+        return Err(Failure::usage("--lease: a runner needs at least 1s to be heard"));
+    }
+    let heartbeat = lease / 3;
+    Ok(PlaneSettings { host, places, max_running, lease, heartbeat, ..PlaneSettings::default() })
 }
 
 /// Says where it is, to people or to a program. The token is shown this once.

@@ -8,10 +8,13 @@ use super::LoadError;
 
 const PREFIX: &str = "COFFERDAM_";
 
-/// Ours, but no settings: the id of the run that a program is part of, and variables of flags that have no
-/// key.
-const ELSEWHERE: [&str; 12] = [
+/// Ours, but no settings: the id of the run that a program is part of, whom a command acts for, a token, and variables
+/// of flags that have no key.
+const ELSEWHERE: [&str; 15] = [
     "COFFERDAM_RUN",
+    "COFFERDAM_ACTOR",
+    "COFFERDAM_TOKEN",
+    "COFFERDAM_SERVER",
     "COFFERDAM_WORKSPACE",
     "COFFERDAM_WORKDIR",
     "COFFERDAM_ROLE",
@@ -115,7 +118,8 @@ mod tests {
             found.extend(read.map(|name| name.to_string_lossy().into_owned()));
             command.get_subcommands().for_each(|inner| variables(inner, found));
         }
-        let mut found = BTreeSet::from(["COFFERDAM_RUN".to_owned()]);
+        let own = ["COFFERDAM_RUN", "COFFERDAM_ACTOR", "COFFERDAM_TOKEN"];
+        let mut found = BTreeSet::from(own.map(str::to_owned));
         variables(&crate::Cli::command(), &mut found);
         found.retain(|name| name.starts_with(PREFIX));
         assert_eq!(found, ELSEWHERE.map(str::to_owned).into());

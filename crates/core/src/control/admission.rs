@@ -22,7 +22,7 @@ use crate::config::{Entries, Key, Layer, Layers, Origin, Resolved, Trust, resolv
 use crate::mount::MountRequest;
 use crate::policy::{self, Ceiling};
 use crate::refusal::{Refusal, Rule};
-use crate::spec::Limits;
+use crate::spec::{Limits, Mode};
 
 /// A task that may be run, as far as this can be told without looking at the host's files.
 #[derive(Debug, Clone)]
@@ -35,8 +35,20 @@ pub struct Admitted {
     fields: BTreeMap<Key, String>,
 }
 
-/// Holds a task against the host's settings and its role.
-pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admitted, Refusal> {
+/// What a task and its role say, not yet held against any host.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// What its role lets it begin with.
+    pub begins: Entries,
+    pub said: Entries,
+    /// The role's, without what was overridden with a reason.
+    pub ceiling: Ceiling,
+    /// The fields of the task that settings were read from.
+    fields: BTreeMap<Key, String>,
+}
+
+/// Reads a task and its role.
+pub fn terms(role: Option<&Role>, task: &NewTask) -> Result<Terms, Refusal> {
     form(task)?;
     let (mut ceiling, begins) = match role {
         None => (Ceiling::default(), Entries::default()),
@@ -46,12 +58,17 @@ pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admi
     for (at, each) in task.overrides.iter().enumerate() {
         role::lift(role, &mut ceiling, &format!("overrides[{at}].setting"), &each.setting)?;
     }
-    let fields = said.fields;
+    Ok(Terms { begins, said: said.entries, ceiling, fields: said.fields })
+}
+
+/// Holds a task against the host's settings and its role.
+pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admitted, Refusal> {
+    let Terms { begins, said, ceiling, fields } = terms(role, task)?;
     let layers = Layers {
         host: host.clone(),
         project: begins,
         trust: Trust::Trusted,
-        flags: said.entries,
+        flags: said,
         ..Layers::default()
     };
     let named = |refusal| named(&fields, refusal);
@@ -120,6 +137,15 @@ impl Admitted {
 fn confined(task: &NewTask, resolved: &Resolved) -> Result<(), Refusal> {
     let settings = resolved.settings().sandbox;
     let container = task.execution_mode == ExecutionMode::DockerSandbox;
+    if settings.mode == Mode::Direct && task.execution_mode != ExecutionMode::SharedWorkspace {
+        return Err(Refusal {
+            rule: Rule::Consistent,
+            field: Key::SandboxMode.name().to_owned(),
+            message: "only execution_mode shared-workspace works on the files themselves"
+                .to_owned(),
+            remedy: "set sandbox.mode to stage, or use execution_mode shared-workspace".to_owned(),
+        });
+    }
     let refuse = |message: &str, remedy: &str| {
         Err(Refusal {
             rule: Rule::Consistent,

@@ -14,6 +14,7 @@ use super::store::{PLAN, RECORD};
 use super::{Mark, Store, current_owner, evidence};
 use crate::clock;
 use crate::events::Journal;
+use crate::run::Hearing;
 use crate::state::{StateDir, StateError};
 
 /// Everything about a run that reaches the disk as text goes through here.
@@ -26,6 +27,7 @@ pub(crate) struct Scribe {
     workspace: ExactPath,
     actor: String,
     anchor: Option<Anchor>,
+    hearing: Option<Hearing>,
 }
 
 impl Scribe {
@@ -37,7 +39,12 @@ impl Scribe {
         redactor: Redactor,
     ) -> Self {
         let (journal, store) = (Journal::new(state), Store::new(state));
-        Self { journal, store, redactor, run, workspace, actor, anchor: None }
+        Self { journal, store, redactor, run, workspace, actor, anchor: None, hearing: None }
+    }
+
+    /// From now on somebody is told of each event that was written.
+    pub(crate) fn tell(&mut self, hearing: Hearing) {
+        self.hearing = Some(hearing);
     }
 
     pub(crate) fn redactor(&self) -> &Redactor {
@@ -56,6 +63,9 @@ impl Scribe {
         let lines: Vec<_> = kinds.into_iter().map(|kind| self.line(kind)).collect();
         if let Some(anchor) = self.journal.append(&lines)? {
             self.anchor = Some(anchor);
+        }
+        if let Some(hearing) = &self.hearing {
+            lines.iter().for_each(|line| hearing.hear(line));
         }
         Ok(())
     }

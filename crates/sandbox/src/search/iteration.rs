@@ -191,7 +191,7 @@ impl Trial<'_> {
             // An engine makes its containers itself.
             (_, None) => Starter::Here,
         };
-        let by = By { starter, session: None, signals: Some(&self.task.signals) };
+        let by = By { signals: Some(&self.task.signals), ..By::starter(starter) };
         let streams = Streams { stdin, stdout: None, stderr: None };
         let record = perform_with(by, search.state, search.actor, &prepared, streams)
             .map_err(SearchError::from)?;

@@ -67,7 +67,7 @@ pub fn hold(
 ) -> Result<Held, HoldError> {
     let holder = Holder { state, actor, terms, ready, next: Cell::new(None) };
     let streams = Streams { stdin: None, stdout: None, stderr: None };
-    let by = By { starter: Starter::Here, session: Some(&holder), signals: None };
+    let by = By { session: Some(&holder), ..By::starter(Starter::Here) };
     let record = perform_with(by, state, actor, prepared, streams)?;
     Ok(Held { record, next: holder.next.get() })
 }

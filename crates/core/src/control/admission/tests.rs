@@ -120,6 +120,16 @@ fn a_block_says_what_the_settings_would_and_only_once() {
 }
 
 #[test]
+fn only_a_shared_workspace_is_worked_on_directly() {
+    let direct = json!({"settings": {"sandbox.mode": "direct"}});
+    assert_eq!(refused("", None, &direct), no("consistent", "settings.sandbox.mode"));
+    let project = ProjectId::from_parts(1, 1);
+    let shared = json!({"project": project, "execution_mode": "shared-workspace"});
+    assert_eq!(refused("", None, &shared), None);
+    assert!(refused("sandbox: {mode: direct}", None, &json!({})).is_some());
+}
+
+#[test]
 fn a_role_is_read_before_it_is_kept() {
     let field = |more: Value| {
         let mut role = json!({"name": "dev"});

@@ -1,0 +1,155 @@
+//! Tasks of a server, asked for on this host: by the host's own files, as a run is.
+//!
+//! A task is judged here by the same code as in the server ([`admit`]), but by this host's file. What it wants then speaks as flags do, and
+//! what its role begins with as variables do; the project's own file counts as it does for a run. A project's allowed
+//! paths count where the host file names none; where it does, a path must be allowed by both. A role of the same name in the
+//! host file holds beside the server's.
+
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::command::Approval;
+use cofferdam_core::config::{Anchor, Key, Layer, Resolved, Settings};
+use cofferdam_core::control::admission::{admit, terms};
+use cofferdam_core::paths::{Arg, ExactPath};
+use cofferdam_core::policy::Ceiling;
+use cofferdam_core::refusal::Refusal;
+use cofferdam_core::spec::{Purpose, Terminal};
+use cofferdam_sandbox::request::{Ask, Request, assemble};
+use cofferdam_server::runner::{Desk, Order};
+
+use crate::asking::{Turned, passed, places};
+use crate::context::Context;
+use crate::settings::{Files, LoadError, Typed, host_entries, real};
+
+/// This host, as a runner asks it.
+#[derive(Debug)]
+pub(crate) struct HostDesk {
+    pub(crate) context: Context,
+}
+
+impl Desk for HostDesk {
+    fn request(&self, order: &Order<'_>) -> Result<Request, Refusal> {
+        self.asked(order).map_err(|turned| turned.refusal)
+    }
+}
+
+impl HostDesk {
+    fn asked(&self, order: &Order<'_>) -> Result<Request, Box<Turned>> {
+        let context = &self.context;
+        let workspace = real(order.workspace).map_err(LoadError::from)?;
+        let anchor =
+            Anchor { base: &context.config_dir, home: &context.home, workspace: &workspace };
+        let admitted = admit(&host_entries(context, &anchor)?, order.role, order.task)?;
+        let wants = terms(order.role, order.task)?;
+        // Relative paths of a task start where it works.
+        let typed = Typed { base: &workspace, variables: wants.begins, flags: wants.said };
+        let resolved = Files::read(context, &workspace)?.join(context, typed);
+        let resolved = resolved.map_err(|error| match error {
+            LoadError::Refused(refusal) => LoadError::Refused(admitted.named(refusal)),
+            error => error,
+        })?;
+        let mut settings = resolved.settings();
+        settings.policy.allowed_paths = allowed(&settings, &resolved, order.allowed);
+        let workdir = order.task.sandbox.as_ref().and_then(|block| block.workdir.as_ref());
+        let ask = Ask {
+            purpose: Purpose::Command,
+            command: order.command.iter().map(|word| Arg(word.into())).collect(),
+            workspace,
+            workdir: workdir.map(|dir| ExactPath(dir.into())),
+            terminal: Terminal::Streams,
+            role: None,
+            result: None,
+            // One that needs a yes is not given to a runner without.
+            approval: match order.task.requires_approval {
+                true => Approval::Reviewed,
+                false => Approval::Asked,
+            },
+            from: None,
+            explicit: resolved.explicit(),
+            host_env: context.place().collect(),
+            passed: passed(context, &settings)?,
+            home: context.home.clone(),
+            places: places(context),
+        };
+        let mut request = assemble(&settings, ask)?;
+        if let Some(role) = order.role {
+            let roles = &mut request.policy.roles;
+            let here = roles.remove(&role.name).unwrap_or_default();
+            roles.insert(role.name.clone(), stricter(here, wants.ceiling));
+            request.spec.role = Some(role.name.clone());
+        }
+        Ok(request)
+    }
+}
+
+/// What may be mounted beside the workspace.
+fn allowed(settings: &Settings, resolved: &Resolved, project: &[String]) -> Vec<ExactPath> {
+    let host = &settings.policy.allowed_paths;
+    let project: Vec<PathBuf> = project.iter().map(PathBuf::from).collect();
+    if resolved.get(Key::PolicyAllowedPaths).1.layer != Layer::Host {
+        return project.into_iter().map(ExactPath).collect();
+    }
+    let known = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let both = |inner: &Path, outer: &Path| known(inner).starts_with(known(outer));
+    let narrow = project.iter().filter(|path| host.iter().any(|outer| both(path, outer)));
+    let wide = host.iter().filter(|path| project.iter().any(|outer| both(path, outer)));
+    narrow.cloned().map(ExactPath).chain(wide.cloned()).collect()
+}
+
+/// What both allow.
+fn stricter(here: Ceiling, there: Ceiling) -> Ceiling {
+    fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+        a.into_iter().chain(b).min()
+    }
+    // The narrower network and the stricter mode are the greater ones.
+    fn most<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+        a.into_iter().chain(b).max()
+    }
+    let within = |path: &PathBuf, outer: &[PathBuf]| outer.iter().any(|top| path.starts_with(top));
+    Ceiling {
+        memory: least(here.memory, there.memory),
+        cpus: least(here.cpus, there.cpus),
+        pids: least(here.pids, there.pids),
+        timeout: least(here.timeout, there.timeout),
+        network: most(here.network, there.network),
+        mode: most(here.mode, there.mode),
+        allowed_paths: match (here.allowed_paths, there.allowed_paths) {
+            (Some(here), Some(there)) => {
+                let inner = here.iter().filter(|path| within(path, &there));
+                let outer = there.iter().filter(|path| within(path, &here));
+                Some(inner.chain(outer).cloned().collect())
+            }
+            (here, there) => here.or(there),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_core::quantity::ByteSize;
+    use cofferdam_core::spec::{Mode, Network};
+
+    use super::*;
+
+    #[test]
+    fn of_two_ceilings_the_stricter_holds() {
+        let here = Ceiling {
+            memory: Some(ByteSize::mib(512)),
+            network: Some(Network::Bridge),
+            allowed_paths: Some(vec!["/a".into(), "/b/c".into()]),
+            ..Ceiling::default()
+        };
+        let there = Ceiling {
+            memory: Some(ByteSize::mib(1024)),
+            network: Some(Network::None),
+            mode: Some(Mode::Stage),
+            allowed_paths: Some(vec!["/a/x".into(), "/b".into(), "/d".into()]),
+            ..Ceiling::default()
+        };
+        let both = stricter(here, there);
+        assert_eq!(both.memory, Some(ByteSize::mib(512)));
+        assert_eq!(both.network, Some(Network::None));
+        assert_eq!(both.mode, Some(Mode::Stage));
+        assert_eq!(both.allowed_paths.unwrap(), [PathBuf::from("/b/c"), "/a/x".into()]);
+    }
+}

@@ -1,0 +1,85 @@
+//! The way of a task in a container of a real engine.
+
+use std::fs;
+
+use cofferdam_core::control::state::TaskState;
+use cofferdam_testkit::TestEnv;
+use cofferdam_testkit::docker::{Engine, Which};
+
+use crate::place::{BINARY, Place};
+
+const IMAGE: &str = "cofferdam-test-tasks:1";
+
+fn with_engine(claim: impl Fn(&Place<'_>, &Engine)) {
+    let engine = Engine::shared(Which::Docker);
+    engine.import_busybox(IMAGE, &["sh", "sleep", "cat", "echo"], &[]);
+    let env = TestEnv::with_binary(BINARY);
+    {
+        let place = Place::new(&env, Some(&engine));
+        place.run(&["project", "create", "shop"]).assert_exit(0);
+        claim(&place, &engine);
+        place.chain_holds();
+    }
+    assert_eq!(engine.left(&env.seen_runs()), Vec::<String>::new());
+}
+
+#[test]
+#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
+fn from_request_to_apply() {
+    with_engine(|place, _| {
+        let script = "echo made > made.txt; cat made-for-this 2>/dev/null; echo said";
+        let task = place.task(&["--project", "shop", "--image", IMAGE, "--", "sh", "-c", script]);
+        let id = task.to_string();
+        let logs = place.run(&["task", "logs", "-f", &id]);
+        assert_eq!(logs.stdout_text(), "said\n");
+        let ended = place.ended(task);
+        assert_eq!(ended.state, TaskState::Succeeded, "{ended:#?}");
+        let audit = place.run(&["task", "audit", &id, "--json"]).json();
+        assert_eq!(audit["container_id"].as_str().unwrap().len(), 64);
+        assert_eq!(audit["exit_code"], 0);
+        assert!(audit["error"].is_null());
+        let started = place.events("sandbox.started");
+        assert_eq!(started[0]["data"]["container_id"], audit["container_id"]);
+        let home = place.env.workspace().join("made.txt");
+        assert!(!home.exists());
+        let changes = place.run(&["task", "changes", &id, "--json"]).json();
+        assert_eq!(changes[0]["path"], "made.txt");
+        place.run(&["task", "apply", "--reviewed", &id]).assert_exit(0);
+        assert_eq!(fs::read_to_string(home).unwrap(), "made\n");
+        let failed =
+            place.task(&["--project", "shop", "--image", IMAGE, "--", "sh", "-c", "exit 9"]);
+        let failed = place.ended(failed);
+        assert_eq!((failed.state, failed.result.exit_code), (TaskState::Failed, Some(9)));
+    });
+}
+
+#[test]
+#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
+fn a_canceled_container_is_gone_before_the_task_is_canceled() {
+    with_engine(|place, engine| {
+        let task = place.task(&["--project", "shop", "--image", IMAGE, "--", "sleep", "300"]);
+        let running = place.until(task, |task| task.result.container_id.is_some());
+        let container = running.result.container_id.unwrap();
+        let ids = || engine.client(&["ps", "-a", "-q", "--no-trunc"]);
+        assert!(ids().contains(&container));
+        place.run(&["task", "cancel", &task.to_string()]).assert_exit(0);
+        let ended = place.ended(task);
+        assert!(!ids().contains(&container), "it is canceled, and its container is there");
+        assert_eq!(ended.state, TaskState::Canceled, "{ended:#?}");
+    });
+}
+
+#[test]
+#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
+fn a_forbidden_mount_starts_nothing() {
+    with_engine(|place, engine| {
+        let before = engine.client(&["ps", "-a", "-q"]);
+        let mounted = ["--mount", "/var/run/docker.sock:/sock", "--", "true"];
+        let words = ["task", "create", "--project", "shop", "--image", IMAGE];
+        let refused = place.run(&[&words[..], &mounted].concat());
+        refused.assert_exit(2);
+        assert!(refused.stderr_text().contains("mount-forbidden"), "{}", refused.stderr_text());
+        assert_eq!(place.events("sandbox.rejected").len(), 1);
+        assert_eq!(engine.client(&["ps", "-a", "-q"]), before);
+    });
+}

@@ -1,0 +1,12 @@
+//! Tasks of a server, from the request to what reaches the project: server, runners and commands are processes of their own.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot look at its own surroundings has failed"
+)]
+
+mod containers;
+mod faults;
+mod path;
+mod place;
+mod runners;

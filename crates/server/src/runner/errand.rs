@@ -1,0 +1,224 @@
+//! Work on the changes of a finished attempt, where they lie: looked at, applied, discarded, undone.
+//!
+//! It is done by the same commands that a person types, each a process of its own, so that the answer is what their `--json` prints. Who wanted
+//! it goes along, for the record of this host.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+use cofferdam_core::control::problem::Problem;
+use cofferdam_core::control::report::{Errand, ErrandAnswer, ErrandKind};
+use cofferdam_core::id::RunId;
+use cofferdam_core::record::Record;
+use cofferdam_sandbox::runs::Store;
+use serde_json::{Value, json};
+
+use super::backoff::Backoff;
+use super::ground::Ground;
+use super::{Link, Runner, blocking};
+
+/// The exit code of a command that somebody must decide about.
+const UNDECIDED: i32 = 3;
+/// The most that is handed on of a diff.
+const MAX_DIFF: usize = 8 << 20;
+/// Says to a command of ours for whom it acts.
+pub const ACTOR: &str = "COFFERDAM_ACTOR";
+
+/// Does it and answers. Nobody waits for an answer that the server does not take.
+pub(super) async fn run<L: Link>(runner: &Arc<Runner<L>>, errand: Errand) {
+    let id = errand.id.clone();
+    let done = {
+        let runner = Arc::clone(runner);
+        blocking(move || carry_out(&runner, &errand)).await
+    };
+    let done = done.unwrap_or_else(|error| Err(problem(500, "internal", &error.to_string())));
+    let (result, problem) = match done {
+        Ok(result) => (Some(result), None),
+        Err(problem) => (None, Some(*problem)),
+    };
+    let answer = ErrandAnswer { runner: runner.id(), result, problem };
+    let mut backoff = Backoff::default();
+    while let Err(error) = runner.link.errand_done(&id, &answer).await {
+        if !error.is_passing() {
+            return;
+        }
+        backoff.wait().await;
+    }
+}
+
+fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<Problem>> {
+    let missing = || problem(404, "not-found", "this runner has no changes of that attempt");
+    let run: RunId = errand.run.parse().map_err(|_| missing())?;
+    let record = Store::new(&runner.state).record(run).map_err(|_| missing())?;
+    if record.actor != runner.actor {
+        // A runner's word goes for what a runner ran; what people ran here is theirs.
+        return Err(missing());
+    }
+    let asked = Asked { runner, errand, record: &record };
+    match &errand.what {
+        ErrandKind::Changes => asked.json(&["diff", "--all", "--json"], &[], &[]),
+        ErrandKind::Diff { path } => asked.diff(path.as_deref()),
+        ErrandKind::Apply { paths, reviewed, answers } => {
+            asked.must_have_a_home()?;
+            let mut words = vec!["apply".to_owned(), "--json".to_owned()];
+            if !reviewed {
+                words.push("--auto".to_owned());
+            }
+            words.extend(allowances(answers)?);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            asked.json(&words, paths, &[UNDECIDED])
+        }
+        ErrandKind::Discard { paths } => {
+            let done = asked.json(&["discard", "--json"], paths, &[])?;
+            if done["left"] == 0 && done["applied"] == 0 {
+                // Nothing will come home from there any more. What stays behind is removed with the next.
+                Ground { work: &runner.setup.work }.forget_worktree(&record.workspace).ok();
+            }
+            Ok(done)
+        }
+        ErrandKind::Undo => {
+            asked.must_have_a_home()?;
+            asked.json(&["undo", "--json"], &[], &[UNDECIDED])
+        }
+    }
+}
+
+struct Asked<'a, L> {
+    runner: &'a Runner<L>,
+    errand: &'a Errand,
+    record: &'a Record,
+}
+
+impl<L: Link> Asked<'_, L> {
+    /// What a command prints as JSON. `also` are exit codes that come with an answer.
+    fn json(&self, words: &[&str], paths: &[String], also: &[i32]) -> Result<Value, Box<Problem>> {
+        let said = self.own(words, paths)?;
+        let code = said.status.code();
+        let is_answer = said.status.success() || code.is_some_and(|code| also.contains(&code));
+        match serde_json::from_slice(&said.stdout) {
+            Ok(value) if is_answer => Ok(value),
+            _ => Err(refused(&said)),
+        }
+    }
+
+    fn diff(&self, path: Option<&str>) -> Result<Value, Box<Problem>> {
+        let paths: Vec<String> = path.map(str::to_owned).into_iter().collect();
+        let said = self.own(&["diff", "--all", "--color", "never", "--no-pager"], &paths)?;
+        if !said.status.success() {
+            return Err(refused(&said));
+        }
+        let cut = said.stdout.len().min(MAX_DIFF);
+        let text = String::from_utf8_lossy(&said.stdout[..cut]);
+        Ok(json!({ "path": path, "diff": text, "truncated": cut < said.stdout.len() }))
+    }
+
+    fn own(&self, words: &[&str], paths: &[String]) -> Result<Output, Box<Problem>> {
+        let mut command = Command::new(&self.runner.setup.program);
+        command.args(words).arg("--").arg(self.record.run.to_string());
+        // Whatever a path looks like, it is one below the workspace.
+        command
+            .args(paths.iter().map(|path| PathBuf::from(".").join(path.trim_start_matches('/'))));
+        command
+            .current_dir(&self.record.workspace)
+            .env(ACTOR, &self.errand.actor)
+            .env_remove("COFFERDAM_TOKEN")
+            .stdin(Stdio::null());
+        command.output().map_err(|error| {
+            let message = format!("cannot start `cofferdam {}`: {error}", words[0]);
+            problem(500, "internal", &message)
+        })
+    }
+
+    /// The empty workspace is the same for many tasks, and stays empty.
+    fn must_have_a_home(&self) -> Result<(), Box<Problem>> {
+        let ground = Ground { work: &self.runner.setup.work };
+        match ground.is_empty_one(&self.record.workspace) {
+            false => Ok(()),
+            true => Err(problem(
+                409,
+                "no-workspace",
+                "a task without a workspace has nowhere to apply its changes to",
+            )),
+        }
+    }
+}
+
+/// What somebody has said yes to: `class:NAME` and `budget` may be `allow`; a path `allow`, for all of its classes, or
+/// `merge`, where the host has changed it meanwhile.
+fn allowances(
+    answers: &std::collections::BTreeMap<String, String>,
+) -> Result<Vec<String>, Box<Problem>> {
+    let mut words = Vec::new();
+    for (question, answer) in answers {
+        let word = match (question.split_once(':'), answer.as_str()) {
+            (Some(("class", name)), "allow") => format!("--allow-class={name}"),
+            (None, "allow") if question == "budget" => "--allow-budget".to_owned(),
+            (_, "allow") if !question.is_empty() => format!("--allow-path=./{question}"),
+            (_, "merge") if !question.is_empty() => "--merge".to_owned(),
+            _ => {
+                let message = format!("{question:?} cannot be answered with {answer:?}");
+                let mut problem = problem(422, "invalid", &message);
+                problem.field = Some(format!("answers.{question}"));
+                problem.remedy = Some(
+                    "answer `class:NAME` and `budget` with `allow`, a path with `allow` or `merge`"
+                        .to_owned(),
+                );
+                return Err(problem);
+            }
+        };
+        // One word is enough for all that are to be merged.
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    Ok(words)
+}
+
+/// The words of a command that said no.
+fn refused(said: &Output) -> Box<Problem> {
+    let text = String::from_utf8_lossy(&said.stderr);
+    let mut detail = Vec::new();
+    let mut remedies = Vec::new();
+    for line in text.lines() {
+        match (line.strip_prefix("error: "), line.strip_prefix("remedy: ")) {
+            (Some(error), _) => detail.push(error),
+            (_, Some(remedy)) => remedies.push(remedy),
+            _ => detail.push(line),
+        }
+    }
+    let mut problem = problem(409, "changes", &detail.join("\n"));
+    problem.remedy = (!remedies.is_empty()).then(|| remedies.join("\n"));
+    problem
+}
+
+fn problem(status: u16, name: &str, detail: &str) -> Box<Problem> {
+    Box::new(Problem {
+        kind: format!("urn:cofferdam:problem:{name}"),
+        title: "the runner could not do it".to_owned(),
+        status,
+        detail: detail.to_owned(),
+        field: None,
+        rule: None,
+        remedy: None,
+        request_id: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_answers_become_flags() {
+        let said = |pairs: &[(&str, &str)]| {
+            allowances(&pairs.iter().map(|(q, a)| ((*q).to_owned(), (*a).to_owned())).collect())
+        };
+        let words = said(&[("-x", "allow"), ("budget", "allow"), ("class:ci", "allow")]).unwrap();
+        assert_eq!(words, ["--allow-path=./-x", "--allow-budget", "--allow-class=ci"]);
+        assert_eq!(said(&[("a", "merge"), ("b", "merge")]).unwrap(), ["--merge"]);
+        for (question, answer) in [("a", "yes"), ("class:ci", "yes"), ("", "allow"), ("", "")] {
+            assert_eq!(said(&[(question, answer)]).unwrap_err().status, 422, "{question}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! How a runner reaches its server: the six things that they say to each other.
+//!
+//! Over HTTP it is the typed [`Client`]; inside the server it is a call. The runner does not know which.
+
+use std::future::Future;
+
+use cofferdam_core::control::id::{TaskId, TokenId};
+use cofferdam_core::control::problem::Problem;
+use cofferdam_core::control::report::{
+    Beat, ClaimAsk, Claims, ErrandAnswer, Heartbeat, LogChunk, Registered, Registration,
+    StatusAnswer, StatusReport, Taken,
+};
+use cofferdam_core::control::token::Scope;
+
+use crate::client::{Client, ClientError};
+use crate::plane::{Caller, Plane, PlaneError};
+
+pub trait Link: std::fmt::Debug + Send + Sync + 'static {
+    fn register(&self, registration: &Registration) -> impl Answer<Registered>;
+    fn claim(&self, ask: &ClaimAsk) -> impl Answer<Claims>;
+    fn heartbeat(&self, beat: &Heartbeat) -> impl Answer<Beat>;
+    fn report(&self, task: TaskId, report: &StatusReport) -> impl Answer<StatusAnswer>;
+    fn log(&self, task: TaskId, chunk: &LogChunk) -> impl Answer<Taken>;
+    fn errand_done(&self, id: &str, answer: &ErrandAnswer) -> impl Answer<()>;
+}
+
+/// An answer that is waited for, on whatever thread.
+pub trait Answer<T>: Future<Output = Result<T, LinkError>> + Send {}
+
+impl<T, F: Future<Output = Result<T, LinkError>> + Send> Answer<T> for F {}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// It may come if the same is said again.
+    #[error("the server cannot be reached: {0}")]
+    Away(String),
+    #[error(transparent)]
+    Refused(Box<Problem>),
+}
+
+impl LinkError {
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Away(_))
+    }
+
+    /// Whether the server does not know what was spoken of.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Refused(problem) if matches!(problem.status, 404 | 410))
+    }
+}
+
+impl From<ClientError> for LinkError {
+    fn from(error: ClientError) -> Self {
+        match error {
+            error if error.is_passing() => Self::Away(error.to_string()),
+            ClientError::Refused(problem) => Self::Refused(problem),
+            error => Self::Away(error.to_string()),
+        }
+    }
+}
+
+impl Link for Client {
+    async fn register(&self, registration: &Registration) -> Result<Registered, LinkError> {
+        Ok(Client::register(self, registration).await?)
+    }
+
+    async fn claim(&self, ask: &ClaimAsk) -> Result<Claims, LinkError> {
+        Ok(Client::claim(self, ask).await?)
+    }
+
+    async fn heartbeat(&self, beat: &Heartbeat) -> Result<Beat, LinkError> {
+        Ok(Client::heartbeat(self, beat).await?)
+    }
+
+    async fn report(&self, task: TaskId, report: &StatusReport) -> Result<StatusAnswer, LinkError> {
+        Ok(Client::report(self, task, report).await?)
+    }
+
+    async fn log(&self, task: TaskId, chunk: &LogChunk) -> Result<Taken, LinkError> {
+        Ok(Client::log(self, task, chunk).await?)
+    }
+
+    async fn errand_done(&self, id: &str, answer: &ErrandAnswer) -> Result<(), LinkError> {
+        Ok(Client::errand_done(self, id, answer).await?)
+    }
+}
+
+/// The plane in the same process. It has no token: whoever has the process has the plane.
+#[derive(Debug, Clone)]
+pub struct Near {
+    plane: Plane,
+    caller: Caller,
+}
+
+impl Near {
+    pub fn new(plane: Plane) -> Self {
+        let caller = Caller {
+            actor: "server".to_owned(),
+            // No token that was ever made has this name.
+            token: TokenId::from_parts(0, 0),
+            scopes: vec![Scope::Runner],
+            projects: None,
+        };
+        Self { plane, caller }
+    }
+}
+
+impl From<PlaneError> for LinkError {
+    fn from(error: PlaneError) -> Self {
+        let problem = error.problem();
+        match problem.status {
+            500.. => Self::Away(error.to_string()),
+            _ => Self::Refused(Box::new(problem)),
+        }
+    }
+}
+
+impl Link for Near {
+    async fn register(&self, registration: &Registration) -> Result<Registered, LinkError> {
+        Ok(self.plane.register(&self.caller, registration.clone()).await?)
+    }
+
+    async fn claim(&self, ask: &ClaimAsk) -> Result<Claims, LinkError> {
+        Ok(self.plane.claim(&self.caller, *ask).await?)
+    }
+
+    async fn heartbeat(&self, beat: &Heartbeat) -> Result<Beat, LinkError> {
+        Ok(self.plane.heartbeat(&self.caller, beat.clone()).await?)
+    }
+
+    async fn report(&self, task: TaskId, report: &StatusReport) -> Result<StatusAnswer, LinkError> {
+        Ok(self.plane.report(&self.caller, task, report.clone()).await?)
+    }
+
+    async fn log(&self, task: TaskId, chunk: &LogChunk) -> Result<Taken, LinkError> {
+        Ok(self.plane.log(&self.caller, task, chunk.clone()).await?)
+    }
+
+    async fn errand_done(&self, id: &str, answer: &ErrandAnswer) -> Result<(), LinkError> {
+        Ok(self.plane.errand_done(&self.caller, id, answer.clone()).await?)
+    }
+}

@@ -1,0 +1,63 @@
+//! Keeps the lease, and hears what the server wants: ends, and errands.
+//!
+//! A beat waits at the server until there is news or it is time for the next; so a cancel is here at once. It is never
+//! broken off: what it brings is handed out only once.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cofferdam_core::control::report::{Beat, Heartbeat};
+
+use super::held::Cause;
+use super::{Link, Runner, errand};
+
+/// How long to wait after a beat that found nobody.
+const AGAIN: Duration = Duration::from_millis(200);
+/// The server speaks of nothing that it was not told of: what is taken up during a beat is told with the next.
+const LONGEST: Duration = Duration::from_millis(500);
+
+/// Beats until it is aborted.
+pub(super) async fn beat<L: Link>(runner: Arc<Runner<L>>) {
+    let mut heard = Instant::now();
+    let under_way = Arc::new(Mutex::new(HashSet::new()));
+    let wait = runner.beat.min(LONGEST);
+    loop {
+        let asked = Instant::now();
+        let heartbeat = Heartbeat {
+            runner: runner.id(),
+            holding: runner.held.names(),
+            draining: runner.ending.drain.is_cancelled(),
+            wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        };
+        match runner.link.heartbeat(&heartbeat).await {
+            Ok(Beat { cancel, drop, errands, .. }) => {
+                heard = asked;
+                runner.held.stop(&cancel, Cause::Canceled);
+                runner.held.stop(&drop, Cause::Dropped);
+                for errand in errands {
+                    let id = errand.id.clone();
+                    let is_new =
+                        under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+                    if is_new {
+                        let (runner, under_way) = (Arc::clone(&runner), Arc::clone(&under_way));
+                        tokio::spawn(async move {
+                            errand::run(&runner, errand).await;
+                            under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                        });
+                    }
+                }
+                // A server that does not wait must not be asked without end.
+                tokio::time::sleep((wait / 10).saturating_sub(asked.elapsed())).await;
+            }
+            Err(error) => {
+                runner.held.expire(heard + runner.lease);
+                if error.is_unknown() {
+                    // What is wrong with that shows at the next beat.
+                    runner.register_again().await.ok();
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+        }
+    }
+}
