@@ -2,6 +2,8 @@
 
 pub(crate) mod apply;
 pub(crate) mod approval;
+pub(crate) mod attack;
+pub(crate) mod attempt;
 pub(crate) mod audit;
 pub(crate) mod check;
 pub(crate) mod completions;

@@ -26,9 +26,10 @@ use std::process::ExitCode;
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    apply, approval, audit, check, completions, config, diff, discard, doctor, drive, events,
-    first, gate, gc, image, init, launcher, logs, mcp, policy, project, review, run as run_command,
-    runner, runs, search, serve, session, shell, show, step, task, token, trust, undo, workflow,
+    apply, approval, attack, attempt, audit, check, completions, config, diff, discard, doctor,
+    drive, events, first, gate, gc, image, init, launcher, logs, mcp, policy, project, review,
+    run as run_command, runner, runs, search, serve, session, shell, show, step, task, token,
+    trust, undo, workflow,
 };
 use context::Context;
 use exit::Exit;
@@ -73,6 +74,7 @@ enum Command {
     Config(config::ConfigArgs),
     Trust(trust::TrustArgs),
     Doctor(doctor::DoctorArgs),
+    Attack(attack::AttackArgs),
     Gc(gc::GcArgs),
     Init(init::InitArgs),
     Image(image::ImageArgs),
@@ -83,6 +85,8 @@ enum Command {
     First(first::FirstArgs),
     #[command(hide = true, name = cofferdam_sandbox::terminal::WORD)]
     TerminalGuard,
+    #[command(hide = true, name = cofferdam_sandbox::attack::trying::WORD)]
+    Attempt(attempt::AttemptArgs),
     #[command(hide = true)]
     Drive(drive::DriveArgs),
 }
@@ -131,6 +135,9 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     if let Command::First(args) = &cli.command {
         return first::run(args);
     }
+    if let Command::Attempt(args) = &cli.command {
+        return attempt::run(args);
+    }
     if let Command::TerminalGuard = &cli.command {
         cofferdam_sandbox::terminal::guard()?;
         return Ok(Exit::Fine);
@@ -174,12 +181,14 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Config(args) => config::run(args, &context, out),
         Command::Trust(args) => trust::run(args, &context, out),
         Command::Doctor(args) => doctor::run(args, &context, out),
+        Command::Attack(args) => attack::run(args, &context, out),
         Command::Gc(args) => gc::run(args, &context, out),
         Command::Image(args) => image::run(args, &context, out),
         Command::Init(args) => init::run(args, &context, out),
         Command::Completions(args) => completions::run(args, &mut Cli::command(), out),
         Command::Launcher(args) => launcher::run(args),
         Command::First(args) => first::run(args),
+        Command::Attempt(args) => attempt::run(args),
         Command::TerminalGuard => Ok(Exit::Fine),
         Command::Drive(args) => drive::run(args, &context, out),
     }

@@ -90,6 +90,7 @@ const COMMANDS: &[&[&str]] = &[
     &["config", "reference"],
     &["trust"],
     &["doctor"],
+    &["attack"],
     &["gc"],
     &["init"],
     &["image"],

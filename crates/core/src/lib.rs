@@ -14,6 +14,7 @@
 //! - [`check`]: what a look at source code found.
 //! - [`search`]: a loop that tries candidates and keeps the best, as values and decisions.
 //! - [`control`]: the control plane's nouns, states and wire types.
+//! - [`attack`]: what a hostile program would try.
 //! - [`event`], [`chain`]: the tamper-evident story of it.
 //! - [`machine`]: what paths are called by engines in machines of their own.
 //! - [`inert`], [`redact`]: untrusted bytes made harmless, secrets made invisible.
@@ -21,6 +22,7 @@
 //! Deliberately absent: any access to files, environment, clock, processes or network. Callers bring
 //! facts in as values; `clippy.toml` beside this crate keeps it so.
 
+pub mod attack;
 pub mod backend;
 pub mod caps;
 pub mod chain;

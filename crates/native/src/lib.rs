@@ -18,6 +18,7 @@
 //! - [`terminal`]: the caller's terminal, raw for a while.
 //! - [`landlock`]: where it may change anything.
 //! - [`probe`]: what this kernel lets us do, found out by trying.
+//! - [`attempt`]: forbidden acts, tried to see that they are.
 //! - `sys`: every system call that needs unsafe code.
 //!
 //! Single-threaded and without an async runtime, on purpose: a process that has threads must not fork.
@@ -25,6 +26,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod attempt;
 mod blocked;
 pub mod caps;
 mod cgroup;

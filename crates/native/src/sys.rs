@@ -328,6 +328,7 @@ pub fn stop_self() -> Result<(), SysError> {
 }
 
 pub(crate) mod aside;
+pub(crate) mod attempt;
 pub(crate) mod clone;
 pub(crate) mod confine;
 pub(crate) mod holder;

@@ -15,12 +15,14 @@
 //! - [`reconcile`]: cleans up after owners that died.
 //! - [`prune`]: removes runs that nobody needs any more.
 //! - [`doctor`]: what this host can enforce.
+//! - [`attack`]: carries out what a hostile program would try, and says what came of it.
 //! - [`terminal`]: the user's terminal while a program has it.
 //! - [`state`]: where all of this lives on disk.
 //!
 //! Deliberately absent: printing, reading the environment, and configuration files. Those are the
 //! caller's; errors carry a path and say what was being done.
 
+pub mod attack;
 pub mod backend;
 pub mod changes;
 pub mod check;
