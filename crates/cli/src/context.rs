@@ -45,6 +45,14 @@ pub(crate) fn program() -> &'static str {
     })
 }
 
+/// Opens the holes that a test asks for. Users have no such build.
+#[cfg(feature = "weaken")]
+pub(crate) fn weaken() {
+    let names = env::var("TEST_WEAKEN").unwrap_or_default();
+    let known = names.is_empty() || cofferdam_core::weaken::switch_on(&names);
+    assert!(known, "TEST_WEAKEN={names}: no such hole");
+}
+
 /// The words of this program's own command line, for starting it once more.
 pub(crate) fn words() -> Vec<OsString> {
     env::args_os().skip(1).collect()

@@ -92,6 +92,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    #[cfg(feature = "weaken")]
+    context::weaken();
     let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => return wrong_usage(&error),

@@ -111,6 +111,9 @@ pub enum EventKind {
         image_digest: Option<String>,
         /// Names of the variables the program sees.
         env: Vec<String>,
+        /// Hash of the receipt as it was when the command began.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        receipt: Option<String>,
     },
     #[serde(rename = "sandbox.output_truncated")]
     OutputTruncated { stream: String, total_bytes: u64, kept_bytes: u64 },

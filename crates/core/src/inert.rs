@@ -8,6 +8,8 @@ use std::fmt::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use crate::weaken::{Weakness, weakened};
+
 /// Displays bytes on one line: newlines and tabs are escaped too.
 #[derive(Debug, Clone, Copy)]
 pub struct Inert<'a> {
@@ -50,7 +52,7 @@ impl fmt::Display for Inert<'_> {
                     '\t' => f.write_str("\\t")?,
                     '\r' => f.write_str("\\r")?,
                     '\\' if self.layout == Layout::Line => f.write_str("\\\\")?,
-                    c if is_plain(c) => f.write_char(c)?,
+                    c if is_plain(c) || weakened(Weakness::Inert) => f.write_char(c)?,
                     c if u32::from(c) < 0x80 => write!(f, "\\x{:02x}", u32::from(c))?,
                     c => write!(f, "\\u{{{:x}}}", u32::from(c))?,
                 }

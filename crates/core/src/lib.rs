@@ -17,6 +17,7 @@
 //! - [`attack`]: what a hostile program would try.
 //! - [`event`], [`chain`]: the tamper-evident story of it.
 //! - [`machine`]: what paths are called by engines in machines of their own.
+//! - [`weaken`]: holes that tests open to see them noticed.
 //! - [`inert`], [`redact`]: untrusted bytes made harmless, secrets made invisible.
 //!
 //! Deliberately absent: any access to files, environment, clock, processes or network. Callers bring
@@ -54,5 +55,6 @@ pub mod result;
 pub mod search;
 pub mod spec;
 pub mod stamp;
+pub mod weaken;
 
 pub use plan::plan;

@@ -27,7 +27,7 @@ use crate::refusal::{Refusal, Rule};
 use crate::repository::Repository;
 use crate::result::{self, ResultRule};
 use crate::spec::{
-    Fetch, Limits, Mode, Network, Origin, Purpose, SandboxSpec, Seccomp, Staging, Terminal,
+    Fetch, Limits, Mode, Network, Origin, Proof, Purpose, SandboxSpec, Seccomp, Staging, Terminal,
 };
 pub use exec::ExecSpec;
 pub use profile::Profile;
@@ -71,6 +71,9 @@ pub struct Plan {
     pub allow_hosts: Vec<String>,
     pub limits: Limits,
     pub seccomp: Option<Seccomp>,
+    /// What the sandbox's first process tries itself.
+    #[serde(default, skip_serializing_if = "Proof::is_quick")]
+    pub proof: Proof,
     pub runtime: Option<String>,
     pub terminal: Terminal,
     /// What may be run in it, command by command.
@@ -127,6 +130,7 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
     let ceiling = policy.ceiling(spec.role.as_deref())?;
     rules::command(spec)?;
     rules::session(spec, caps)?;
+    rules::proof(spec, caps)?;
     rules::consistent(spec)?;
     rules::under_ceiling(spec, &ceiling)?;
     rules::within_host(spec, caps)?;
@@ -176,6 +180,7 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
         allow_hosts: spec.allow_hosts.clone(),
         limits: spec.limits.clone(),
         seccomp: (!is_relaxed(Guarantee::Seccomp)).then(|| spec.seccomp.clone()),
+        proof: spec.proof,
         runtime: spec.runtime.clone(),
         terminal: spec.terminal,
         commands: CommandRules { policy: policy.commands.clone(), approval: spec.approval },

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::env::Secret;
 use crate::paths::Arg;
+use crate::weaken::{Weakness, weakened};
 
 /// The shortest value that is redacted, in bytes.
 pub const MIN_LEN: usize = 4;
@@ -32,6 +33,9 @@ struct Inner {
 
 impl Redactor {
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        if weakened(Weakness::Redaction) {
+            return Self::default();
+        }
         let mut values: Vec<&str> = secrets
             .into_iter()
             .map(Secret::reveal)

@@ -47,6 +47,8 @@ pub struct SandboxSpec {
     /// Toolchains found on `PATH` below the home directory, shown read-only at the same path.
     pub toolchains: Vec<HostPath>,
     pub seccomp: Seccomp,
+    #[serde(default)]
+    pub proof: Proof,
     pub runtime: Option<String>,
     pub terminal: Terminal,
     pub relax: BTreeSet<Relax>,
@@ -142,6 +144,27 @@ pub enum Pull {
     Never,
 }
 
+/// How much of what is forbidden the sandbox's first process tries itself. Ordered: the stricter is the greater.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Proof {
+    /// What costs next to nothing.
+    #[default]
+    Quick,
+    /// All of it.
+    Full,
+    /// All of it, and once more when the command has ended.
+    Paranoid,
+}
+
+impl Proof {
+    pub const fn is_quick(&self) -> bool {
+        matches!(self, Self::Quick)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Fetch {
     pub pull: Pull,
@@ -229,6 +252,7 @@ macro_rules! named {
 
 named!(Mode { Stage = "stage", Direct = "direct", Readonly = "readonly" });
 named!(Network { None = "none", Allow = "allow", Bridge = "bridge", Host = "host" });
+named!(Proof { Quick = "quick", Full = "full", Paranoid = "paranoid" });
 named!(Pull { Never = "never", Missing = "missing", Always = "always" });
 named!(Threshold { Off = "off", Critical = "critical", High = "high", Medium = "medium", Low = "low" });
 named!(Relax { Limits = "limits", Landlock = "landlock" });

@@ -15,6 +15,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::spec::Mode as WorkspaceMode;
+use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
@@ -87,7 +88,9 @@ pub(crate) fn hide(
     }
     for path in paths {
         if !hidden.paths.iter().any(|above| path.starts_with(above)) {
-            cover(workspace, &path, covers)?;
+            if !weakened(Weakness::Blocked) {
+                cover(workspace, &path, covers)?;
+            }
             hidden.paths.push(path);
         }
     }

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use cofferdam_core::caps::{Guarantee, Lack};
 use cofferdam_core::spec::Limits;
+use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
@@ -251,6 +252,9 @@ impl Drop for Cgroup {
 
 /// In the child: moves it into the groups whose files these are.
 pub(crate) fn enter(tasks: Vec<OwnedFd>) -> Result<(), SysError> {
+    if weakened(Weakness::Limits) {
+        return Ok(());
+    }
     for file in tasks {
         rustix::io::write(&file, b"0").map_err(|e| SysError::on("write", "tasks", e))?;
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use cofferdam_core::plan::Root;
 use cofferdam_core::spec::Mode;
+use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::io::Errno;
 
@@ -60,6 +61,7 @@ pub(crate) fn look(
         workspace: workspace.to_owned(),
         hidden: hidden.paths.iter().map(|path| path.display().to_string()).collect(),
         unprotected: hidden.unprotected.iter().map(|path| path.display().to_string()).collect(),
+        probes: Vec::new(),
     })
 }
 
@@ -69,7 +71,7 @@ const WRITABLE: &str = "writable";
 fn access_of(path: &Path) -> Result<&'static str, SysError> {
     let flags = statvfs(path).map_err(|e| SysError::on("statvfs", path.display(), e))?.f_flag;
     // No mount of ours lets a file give its owner's rights away.
-    if !flags.contains(StatVfsMountFlags::NOSUID) {
+    if !flags.contains(StatVfsMountFlags::NOSUID) && !weakened(Weakness::ReadBack) {
         return Err(SysError::on(
             "statvfs",
             format!("{}: not nosuid", path.display()),
@@ -87,7 +89,7 @@ pub(crate) fn network_namespace() -> Result<u64, SysError> {
 
 fn other_network_than(host: u64) -> Result<String, SysError> {
     let ours = network_namespace()?;
-    if ours == host {
+    if ours == host && !weakened(Weakness::ReadBack) {
         return Err(SysError::on("read back", "network namespace: the host's", Errno::PERM));
     }
     Ok(ours.to_string())
@@ -116,7 +118,7 @@ impl Status<'_> {
 }
 
 fn expect(name: &str, found: &str, wanted: &str) -> Result<(), SysError> {
-    if found == wanted {
+    if found == wanted || weakened(Weakness::ReadBack) {
         return Ok(());
     }
     let what = format!("{name}: {found} instead of {wanted}");

@@ -15,18 +15,23 @@ use std::path::Path;
 use std::process::Command;
 
 use cofferdam_core::plan::HOME;
+use cofferdam_core::receipt::{Again, Probe};
+use cofferdam_core::spec::Proof;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{DumpableBehavior, Pid, Signal, kill_process, set_dumpable_behavior};
 use rustix::stdio::stdin;
 use rustix::termios::isatty;
 
 use crate::channel::Channel;
+use crate::confined::ConfineError;
 use crate::init;
 use crate::line;
 use crate::process::StartError;
+use crate::prove::{self, Ground};
 use crate::report::{End, Facts};
 use crate::seccomp::{self, Program};
 use crate::supervise::{Status, status_of};
+use crate::sys::init::end_all_others;
 use crate::sys::{self, Reaped, SysError};
 
 const HEARD: [i32; 12] = [
@@ -87,6 +92,10 @@ pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
         return Err(StartError::NotFound { program: name() });
     };
     let owner = settle(filter, owner)?;
+    let ground = match &owner {
+        Some(owner) => try_what_is_forbidden(owner, filter)?.0,
+        None => Ground::default(),
+    };
     sys::block_signals(&HEARD)?;
     for signal in HEARD {
         sys::stop_ignoring(signal)?;
@@ -123,7 +132,8 @@ pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
     loop {
         if let Some(reaped) = take_dead(pid)? {
             if let Some(owner) = &owner {
-                line::tell_end(owner, End::of(reaped));
+                let again = once_more(&ground)?;
+                line::tell_end(owner, End { again, ..End::of(reaped) });
             }
             return Ok(status_of(reaped.status));
         }
@@ -149,7 +159,35 @@ pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
 /// Takes orders from the container's owner until that is gone. To be called by a process that does nothing else.
 pub fn serve(filter: Option<&'static Program>) -> Result<(), SysError> {
     let owner = settle(filter, Owner::Listens)?.ok_or_else(abandoned)?;
-    init::run(Facts::default(), owner.as_fd()).map_err(|e| SysError::on("serve", "a session", e))
+    let (ground, probes) = try_what_is_forbidden(&owner, filter).map_err(|error| match error {
+        StartError::Sys(error) => error,
+        other => SysError::on("try", "what is forbidden", io::Error::other(other.to_string())),
+    })?;
+    let facts = Facts { probes, ..Facts::default() };
+    init::run(facts, &ground, owner.as_fd()).map_err(|e| SysError::on("serve", "a session", e))
+}
+
+/// As the first process of a native sandbox does. What succeeded is told to the owner, and ends us.
+fn try_what_is_forbidden(
+    owner: &Channel,
+    filter: Option<&'static Program>,
+) -> Result<(Ground, Vec<Probe>), StartError> {
+    let asked = line::asked(owner)?.ok_or_else(abandoned)?;
+    let ground = Ground { is_filtered: filter.is_some(), ..asked };
+    let tried = prove::prove(&ground);
+    line::answer(owner, &tried)?;
+    match tried {
+        Ok(probes) => Ok((ground, probes)),
+        Err(violation) => Err(ConfineError::Violated { violation }.into()),
+    }
+}
+
+/// Nobody of the command may be left then. They end with us in any case, a moment later.
+fn once_more(ground: &Ground) -> Result<Again, SysError> {
+    if ground.proof == Proof::Paranoid && std::process::id() == 1 {
+        end_all_others()?;
+    }
+    Ok(prove::again(ground))
 }
 
 /// Makes of this process the first of a container: nobody looks into it, the home is furnished, the owner is

@@ -20,6 +20,7 @@ use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
 use crate::channel;
 use crate::order::{self, Family, Order, Word};
+use crate::prove::{self, Ground};
 use crate::recipe::Step;
 use crate::report::{End, Facts, Failed, Report};
 use crate::sys::init::{Ends, end_all_others, next_arrived};
@@ -41,13 +42,13 @@ const PASSED_ON: [i32; 8] = [
 
 /// Says that the sandbox stands, waits for orders and carries them out. Returns when the command that the
 /// sandbox is for has ended, or where nobody is left to report to.
-pub(crate) fn run(facts: Facts, control: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn run(facts: Facts, ground: &Ground, control: BorrowedFd<'_>) -> io::Result<()> {
     let mut awaited = PASSED_ON.to_vec();
     awaited.push(libc::SIGCHLD);
     sys::block_signals(&awaited).map_err(|e| e.source)?;
     let signals = sys::signalfd(&awaited).map_err(|e| e.source)?;
     send(&Report::Ready(facts), control)?;
-    let mut first = First { control, signals, commands: Vec::new() };
+    let mut first = First { control, signals, commands: Vec::new(), ground };
     while let Life::GoesOn = first.step()? {}
     Ok(())
 }
@@ -62,6 +63,7 @@ struct First<'a> {
     control: BorrowedFd<'a>,
     signals: OwnedFd,
     commands: Vec<Command>,
+    ground: &'a Ground,
 }
 
 /// A command that runs.
@@ -163,17 +165,18 @@ impl First<'_> {
     fn reap(&mut self) -> io::Result<Life> {
         while let Some(reaped) = sys::reap(-1).map_err(|e| e.source)? {
             let Some(at) = self.commands.iter().position(|c| c.pid == reaped.pid) else { continue };
-            let end = Report::Ended(End::of(reaped));
+            let mut end = End::of(reaped);
             match self.commands.swap_remove(at).own {
                 None => {
                     // What it left behind goes with it, and only then is it said to have ended.
                     end_all_others().map_err(|e| e.source)?;
-                    send(&end, self.control)?;
+                    end.again = prove::again(self.ground);
+                    send(&Report::Ended(end), self.control)?;
                     return Ok(Life::Ends);
                 }
                 // What it left behind lives on. Where nobody listens any more, nobody has to be told.
                 Some((channel, _)) => {
-                    send(&end, channel.as_fd()).ok();
+                    send(&Report::Ended(end), channel.as_fd()).ok();
                 }
             }
         }

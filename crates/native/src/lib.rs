@@ -18,7 +18,7 @@
 //! - [`terminal`]: the caller's terminal, raw for a while.
 //! - [`landlock`]: where it may change anything.
 //! - [`probe`]: what this kernel lets us do, found out by trying.
-//! - [`attempt`]: forbidden acts, tried to see that they are.
+//! - [`attempt`]: forbidden acts, tried to see that they are; `prove` has a sandbox try some of them itself.
 //! - `sys`: every system call that needs unsafe code.
 //!
 //! Single-threaded and without an async runtime, on purpose: a process that has threads must not fork.
@@ -46,6 +46,7 @@ mod order;
 pub mod outside;
 pub mod probe;
 pub mod process;
+pub mod prove;
 mod recipe;
 mod report;
 mod repository;

@@ -8,19 +8,24 @@
 //! Deliberately absent: any trust in what is said by whoever connects. It is the one with the number that the engine
 //! gives, or it is not spoken with.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cofferdam_core::receipt::{Again, Probe, Violation};
 use cofferdam_core::record::Usage;
+use cofferdam_core::spec::Proof;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::channel::Channel;
 use crate::connect::{listen_in, peer, unix_stream};
-use crate::report::{End, Report};
+use crate::prove::Ground;
+use crate::report::{End, Facts, Failed, Report};
 use crate::supervise::Status;
 use crate::supervise::status_of;
 use crate::sys::SysError;
@@ -82,6 +87,23 @@ impl Caller {
         self.pid.and_then(|pid| u64::try_from(pid).ok())
     }
 
+    /// Has the first process try what is forbidden in there, and says what it tried or what succeeded.
+    pub fn prove(&self, ground: &Ground) -> Result<Result<Vec<Probe>, Violation>, SysError> {
+        self.channel.send(&encode(ground), &[])?;
+        if !self.channel.is_ready(Some(PATIENCE))? {
+            return Err(SysError::on("read", "probes", io::Error::from(io::ErrorKind::TimedOut)));
+        }
+        let report = self.channel.receive()?.and_then(|message| Report::parse(&message.bytes));
+        let violation = match report {
+            Some(Report::Ready(facts)) => return Ok(Ok(facts.probes)),
+            Some(Report::Failed(failed)) => failed.violation(),
+            _ => None,
+        };
+        let garbled =
+            || SysError::on("read", "probes", io::Error::from(io::ErrorKind::InvalidData));
+        violation.map(Err).ok_or_else(garbled)
+    }
+
     /// Lets the command begin.
     pub fn begin(&self) -> Result<(), SysError> {
         self.channel.send(BEGIN, &[])
@@ -89,7 +111,7 @@ impl Caller {
 
     /// How the command ended and what it used, once the container is over; `None` where the first process was
     /// killed before it could say so.
-    pub fn end(&self, wall: Duration) -> Option<(Status, Usage)> {
+    pub fn end(&self, wall: Duration) -> Option<(Status, Usage, Again)> {
         if !self.channel.is_ready(Some(Duration::ZERO)).ok()? {
             return None;
         }
@@ -101,7 +123,7 @@ impl Caller {
             system_ms: end.system_micros / 1000,
             max_rss_bytes: end.max_rss_bytes,
         };
-        Some((status_of(end.status), usage))
+        Some((status_of(end.status), usage, end.again))
     }
 
     /// The channel, and a handle of the process. It is that very process: it holds its end open, so that its
@@ -135,6 +157,42 @@ pub(crate) fn reach(dir: &Path) -> Result<Channel, SysError> {
     Ok(Channel::from(OwnedFd::from(stream)))
 }
 
+const PROVE: &str = "prove";
+const ALONE: &str = "alone";
+
+fn encode(ground: &Ground) -> Vec<u8> {
+    let alone = if ground.is_alone { ALONE } else { "" };
+    let head = [PROVE, ground.proof.name(), alone].map(str::as_bytes);
+    let hidden = ground.hidden.iter().map(|path| path.as_os_str().as_bytes());
+    head.into_iter().chain(hidden).collect::<Vec<_>>().join(&0)
+}
+
+fn decode(bytes: &[u8]) -> Option<Ground> {
+    let mut words = bytes.split(|byte| *byte == 0);
+    words.next().filter(|word| *word == PROVE.as_bytes())?;
+    let proof = Proof::parse(std::str::from_utf8(words.next()?).ok()?)?;
+    let is_alone = words.next()? == ALONE.as_bytes();
+    let hidden = words.map(|path| OsStr::from_bytes(path).into()).collect();
+    Some(Ground { proof, is_alone, is_filtered: false, hidden })
+}
+
+/// In the container: what the owner wants tried; `None` where it is gone.
+pub(crate) fn asked(owner: &Channel) -> Result<Option<Ground>, SysError> {
+    Ok(owner.receive()?.and_then(|message| decode(&message.bytes)))
+}
+
+/// In the container: tells what came of it.
+pub(crate) fn answer(
+    owner: &Channel,
+    probes: &Result<Vec<Probe>, Violation>,
+) -> Result<(), SysError> {
+    let report = match probes {
+        Ok(probes) => Report::Ready(Facts { probes: probes.clone(), ..Facts::default() }),
+        Err(violation) => Report::Failed(Failed::violated(violation)),
+    };
+    owner.send(&report.encode(), &[])
+}
+
 /// In the container: waits until the owner lets the command begin; false where it is gone.
 pub(crate) fn may_begin(owner: &Channel) -> Result<bool, SysError> {
     Ok(owner.receive()?.is_some_and(|message| message.bytes == BEGIN))
@@ -163,15 +221,32 @@ mod tests {
         assert!(may_begin(&first).unwrap());
         drop(line);
         assert!(!may_begin(&second).unwrap_or(false));
-        let end =
-            End { status: 3 << 8, user_micros: 5000, system_micros: 7000, max_rss_bytes: 4096 };
+        let end = End {
+            status: 3 << 8,
+            user_micros: 5000,
+            system_micros: 7000,
+            max_rss_bytes: 4096,
+            again: Again::Refused,
+        };
         assert!(caller.end(Duration::ZERO).is_none(), "it has not ended");
         tell_end(&first, end);
-        let (status, usage) = caller.end(Duration::from_millis(9)).unwrap();
+        let (status, usage, again) = caller.end(Duration::from_millis(9)).unwrap();
+        assert_eq!(again, Again::Refused);
         assert_eq!(status, Status::Exited(3));
         assert_eq!((usage.wall_ms, usage.user_ms, usage.system_ms), (9, 5, 7));
         drop(first);
         assert!(caller.end(Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn what_is_to_be_tried_arrives_as_it_was_sent() {
+        for hidden in [vec![], vec!["/workspace/.env".into(), "/workspace/a b".into()]] {
+            for (proof, is_alone) in [(Proof::Quick, true), (Proof::Paranoid, false)] {
+                let ground = Ground { proof, is_alone, is_filtered: false, hidden: hidden.clone() };
+                assert_eq!(decode(&encode(&ground)), Some(ground));
+            }
+        }
+        assert_eq!(decode(BEGIN), None);
     }
 
     #[test]

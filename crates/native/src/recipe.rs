@@ -18,6 +18,7 @@ use cofferdam_core::mount::Access;
 use cofferdam_core::plan::{HOME, Plan, Root as RootPlan};
 use cofferdam_core::result::PLACE;
 use cofferdam_core::spec::Mode as WorkspaceMode;
+use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{DumpableBehavior, Signal};
@@ -27,6 +28,7 @@ use crate::cgroup;
 use crate::confirm;
 use crate::identity::{Identity, Way};
 use crate::landlock::{self, Abi, LandlockError};
+use crate::prove;
 use crate::report::{Facts, Failed};
 use crate::repository;
 use crate::result;
@@ -58,8 +60,8 @@ fn at(step: Step) -> impl Fn(SysError) -> Failed {
     move |error| Failed::new(step, &error)
 }
 
-/// Confines the calling process as the plan says, and reads back what it came to.
-pub(crate) fn carry_out(kit: &Kit<'_>) -> Result<Facts, Failed> {
+/// Confines the calling process as the plan says, reads back what it came to, and tries what is forbidden now.
+pub(crate) fn carry_out(kit: &Kit<'_>) -> Result<(Facts, prove::Ground), Failed> {
     let Kit { plan, identity, .. } = *kit;
 
     // In a user namespace we are nobody until somebody is mapped.
@@ -102,7 +104,21 @@ pub(crate) fn carry_out(kit: &Kit<'_>) -> Result<Facts, Failed> {
         seccomp::load(filter).map_err(at(Step::Seccomp))?;
     }
     // Not what was meant: what is.
-    confirm::look(kit, landlock, &hidden).map_err(at(Step::Confirm))
+    let facts = confirm::look(kit, landlock, &hidden).map_err(at(Step::Confirm))?;
+    // And not only what the kernel says: what it does.
+    let ground = trial(plan, &hidden);
+    let probes = prove::prove(&ground).map_err(|violation| Failed::violated(&violation))?;
+    Ok((Facts { probes, ..facts }, ground))
+}
+
+/// What is forbidden in here.
+fn trial(plan: &Plan, hidden: &Hidden) -> prove::Ground {
+    prove::Ground {
+        proof: plan.proof,
+        is_alone: true,
+        is_filtered: plan.seccomp.is_some(),
+        hidden: hidden.paths.iter().map(|path| plan.workspace.target.join(path)).collect(),
+    }
 }
 
 /// Builds the root, from the bottom up.
@@ -181,6 +197,9 @@ fn settle_in() -> Result<(), SysError> {
 /// Where the parent made the network namespace, it is whole; one that we were born into is as the kernel
 /// makes it.
 fn be_alone(network: Option<OwnedFd>) -> Result<(), SysError> {
+    if weakened(Weakness::Network) {
+        return Ok(());
+    }
     match network {
         Some(network) => sys::enter_namespace(network.as_fd(), libc::CLONE_NEWNET),
         None => init::loopback_up(),
@@ -233,6 +252,9 @@ fn enter(root: Root) -> Result<(), SysError> {
 }
 
 fn cannot_be_inspected() -> Result<(), SysError> {
+    if weakened(Weakness::Dumpable) {
+        return Ok(());
+    }
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|e| SysError::new("prctl (dumpable)", e))
 }

@@ -5,6 +5,7 @@
 
 use std::io::{self, Read, Write};
 
+use cofferdam_core::receipt::{Act, Again, Probe, Violation};
 use serde::{Deserialize, Serialize};
 
 use crate::recipe::Step;
@@ -38,6 +39,22 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
+    /// Something forbidden succeeded.
+    pub(crate) fn violated(violation: &Violation) -> Self {
+        Self {
+            step: Step::Prove,
+            call: violation.act.name().to_owned(),
+            subject: Some(violation.what.clone()),
+            errno: libc::EPERM,
+        }
+    }
+
+    /// What succeeded, where that is why.
+    pub(crate) fn violation(&self) -> Option<Violation> {
+        let act = Act::named(&self.call).filter(|_| self.step == Step::Prove)?;
+        Some(Violation { act, what: self.subject.clone().unwrap_or_default() })
+    }
+
     pub(crate) fn new(step: Step, error: &SysError) -> Self {
         Self {
             step,
@@ -63,6 +80,8 @@ pub(crate) struct Facts {
     pub(crate) hidden: Vec<String>,
     /// Names that are to be hidden, do not exist, and could not be kept from being made.
     pub(crate) unprotected: Vec<String>,
+    /// What it tried itself, and how that was refused.
+    pub(crate) probes: Vec<Probe>,
 }
 
 /// How the command ended, with what `wait4` said it used.
@@ -72,12 +91,14 @@ pub(crate) struct End {
     pub(crate) user_micros: u64,
     pub(crate) system_micros: u64,
     pub(crate) max_rss_bytes: u64,
+    /// Whether the forbidden was tried once more, and what came of it.
+    pub(crate) again: Again,
 }
 
 impl End {
     pub(crate) fn of(reaped: Reaped) -> Self {
-        let Reaped { pid: _, status, user_micros, system_micros, max_rss_bytes } = reaped;
-        Self { status, user_micros, system_micros, max_rss_bytes }
+        let Reaped { pid: _, status, user_micros, system_micros, max_rss_bytes, again } = reaped;
+        Self { status, user_micros, system_micros, max_rss_bytes, again }
     }
 }
 
@@ -110,6 +131,8 @@ impl Report {
                 fields.text(&facts.landlock).text(&facts.network).text(&facts.root);
                 fields.text(&facts.workspace);
                 fields.list(&facts.hidden).list(&facts.unprotected);
+                let told = |probe: &Probe| format!("{} {}", probe.act.name(), probe.answer);
+                fields.list(&facts.probes.iter().map(told).collect::<Vec<_>>());
             }
             Self::Started { pid } => {
                 fields.push(b"started").push(&pid.to_le_bytes());
@@ -119,6 +142,11 @@ impl Report {
                 for number in [end.user_micros, end.system_micros, end.max_rss_bytes] {
                     fields.push(&number.to_le_bytes());
                 }
+                fields.text(match end.again {
+                    Again::NotAsked => "",
+                    Again::Refused => REFUSED,
+                    Again::Succeeded(act) => act.name(),
+                });
             }
         }
         fields.0
@@ -163,6 +191,7 @@ impl Report {
                 workspace: take_text(f)?,
                 hidden: take_list(f)?,
                 unprotected: take_list(f)?,
+                probes: take_list(f)?.iter().map(|told| probe(told)).collect::<Option<_>>()?,
             }),
             b"started" => Self::Started { pid: i32::from_le_bytes(take(f)?.try_into().ok()?) },
             b"ended" => Self::Ended(End {
@@ -170,10 +199,23 @@ impl Report {
                 user_micros: take_number(f)?,
                 system_micros: take_number(f)?,
                 max_rss_bytes: take_number(f)?,
+                again: match take_text(f)?.as_str() {
+                    "" => Again::NotAsked,
+                    REFUSED => Again::Refused,
+                    name => Again::Succeeded(Act::named(name)?),
+                },
             }),
             _ => return None,
         })
     }
+}
+
+/// In the end of a command: what was tried once more was refused once more.
+const REFUSED: &str = "refused";
+
+fn probe(told: &str) -> Option<Probe> {
+    let (act, answer) = told.split_once(' ')?;
+    Some(Probe { act: Act::named(act)?, answer: answer.to_owned(), again: false })
 }
 
 /// The far end is gone, with or without having read all that it was sent.
@@ -250,13 +292,18 @@ mod tests {
         assert_eq!((back.step, back.call.as_str(), back.errno), (Step::Workspace, "fsconfig", 22));
         assert_eq!(back.subject.as_deref(), Some("overlay"));
 
-        let facts = Facts { hidden: vec!["a".into(), "b c".into()], ..Facts::default() };
+        let probes = vec![Probe { act: Act::ReachNetwork, answer: "no: x".into(), again: false }];
+        let hidden = vec!["a".into(), "b c".into()];
+        let facts = Facts { hidden, probes, ..Facts::default() };
         let back = there_and_back(&Report::Ready(facts.clone())).unwrap();
         assert!(matches!(back, Report::Ready(f) if f == facts));
 
-        let end = End { status: 256, user_micros: 1, system_micros: 2, max_rss_bytes: u64::MAX };
-        let back = there_and_back(&Report::Ended(end)).unwrap();
-        assert!(matches!(back, Report::Ended(e) if e == end));
+        for again in [Again::NotAsked, Again::Refused, Again::Succeeded(Act::WriteOutside)] {
+            let (user_micros, system_micros, max_rss_bytes) = (1, 2, u64::MAX);
+            let end = End { status: 256, user_micros, system_micros, max_rss_bytes, again };
+            let back = there_and_back(&Report::Ended(end)).unwrap();
+            assert!(matches!(back, Report::Ended(e) if e == end));
+        }
     }
 
     #[test]

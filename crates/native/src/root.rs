@@ -18,6 +18,7 @@ pub(crate) mod system;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
+use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, OFlags, Uid, mkdirat, mknodat, openat, statat, symlinkat,
 };
@@ -93,7 +94,11 @@ impl Root {
         depth: Depth,
     ) -> Result<(), SysError> {
         let mount = clone_mount_at(host, depth)?;
-        set_attributes(&mount, Attributes::READONLY, depth, None)?;
+        let access = match weakened(Weakness::SystemWritable) {
+            true => Attributes::WRITABLE,
+            false => Attributes::READONLY,
+        };
+        set_attributes(&mount, access, depth, None)?;
         attach_at(mount, &self.fd, path)
     }
 

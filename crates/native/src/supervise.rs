@@ -10,6 +10,7 @@ mod stream;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use cofferdam_core::receipt::Again;
 use cofferdam_core::record::Usage;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_process_group, pidfd_send_signal};
@@ -95,6 +96,8 @@ pub struct Ended {
     pub oom: bool,
     /// Descendants that would not end.
     pub left: Vec<u32>,
+    /// Whether the sandbox's first process tried the forbidden once more, and what came of it.
+    pub again: Again,
 }
 
 /// How long output may take to arrive once everything that could write it is dead.
@@ -148,6 +151,7 @@ pub fn attend(
         last_output: now,
         lasting_at: Some(now + LASTING),
         cause: Cause::Own,
+        again: Again::NotAsked,
         kill_at: None,
         interrupts: Vec::new(),
         exit: None,
@@ -169,7 +173,7 @@ pub fn attend(
     }
     let (status, usage) =
         run.exit.take().unwrap_or((Status::Signaled(libc::SIGKILL), Usage::default()));
-    let ended = Ended { status, cause: run.cause_of(status), usage, oom, left };
+    let ended = Ended { status, cause: run.cause_of(status), usage, oom, left, again: run.again };
     Ok((ended, Rest(run.streams.into_iter().filter_map(Stream::into_rest).collect())))
 }
 
@@ -189,6 +193,7 @@ struct Supervisor<'a> {
     /// When to say that it lasts, until that is said.
     lasting_at: Option<Instant>,
     cause: Cause,
+    again: Again,
     /// Set once the command was asked to stop.
     kill_at: Option<Instant>,
     interrupts: Vec<Instant>,
@@ -474,6 +479,7 @@ impl Supervisor<'_> {
             system_ms: reaped.system_micros / 1000,
             max_rss_bytes: reaped.max_rss_bytes,
         };
+        self.again = reaped.again;
         self.exit = Some((status, usage));
     }
 

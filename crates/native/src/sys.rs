@@ -5,6 +5,8 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use cofferdam_core::receipt::Again;
+
 /// A system call that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{call}{}", subject.as_deref().map(|s| format!(" ({s})")).unwrap_or_default())]
@@ -157,13 +159,15 @@ pub(crate) struct Reaped {
     pub(crate) user_micros: u64,
     pub(crate) system_micros: u64,
     pub(crate) max_rss_bytes: u64,
+    pub(crate) again: Again,
 }
 
 impl Reaped {
     /// Killed, as far as anybody can tell who was not there.
     pub(crate) fn unknown(pid: i32) -> Self {
         let status = libc::SIGKILL;
-        Self { pid, status, user_micros: 0, system_micros: 0, max_rss_bytes: 0 }
+        let again = Again::NotAsked;
+        Self { pid, status, user_micros: 0, system_micros: 0, max_rss_bytes: 0, again }
     }
 }
 
@@ -182,6 +186,7 @@ pub(crate) fn reap(pid: i32) -> Result<Option<Reaped>, SysError> {
                 system_micros: micros(usage.ru_stime),
                 // Linux counts it in KiB.
                 max_rss_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+                again: Again::NotAsked,
             })),
             _ => {
                 let error = io::Error::last_os_error();

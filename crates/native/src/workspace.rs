@@ -9,6 +9,7 @@ use std::path::Path;
 use cofferdam_core::mount::HostPath;
 use cofferdam_core::plan::{Plan, WorkspacePlan};
 use cofferdam_core::spec::{Mode, Staging};
+use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use rustix::io::Errno;
 
@@ -91,7 +92,8 @@ pub(crate) fn mount(
     depth: Depth,
 ) -> Result<OwnedFd, SysError> {
     let source = open_pinned(&plan.source)?;
-    let mount = match plan.mode {
+    let mode = if weakened(Weakness::Direct) { Mode::Direct } else { plan.mode };
+    let mount = match mode {
         Mode::Stage => {
             let tree = Tree { source, layers: WORKSPACE_LAYERS };
             apart(tree, &plan.staging, state, identity)?

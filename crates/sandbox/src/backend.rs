@@ -11,7 +11,7 @@ use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::Caps;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::Plan;
-use cofferdam_core::receipt::{Cleanup, Holding};
+use cofferdam_core::receipt::{Cleanup, Holding, Violation};
 use cofferdam_core::record::Usage;
 use cofferdam_core::spec::SandboxSpec;
 use cofferdam_native::confined::Room;
@@ -151,6 +151,12 @@ impl Finish {
 /// Who is told when the sandbox stands, and what happens in it.
 pub(crate) trait Observer: Watch {
     fn standing(&mut self, standing: Standing);
+
+    /// Something that is forbidden succeeded when the sandbox tried it itself.
+    fn violated(&mut self, violation: &Violation);
+
+    /// What was tried before the command was tried again after it, and refused again.
+    fn proved_again(&mut self);
 
     /// Nothing of the command runs any more, so that what it wrote stays as it is; the sandbox itself is
     /// still to be taken down, which takes its time. Not told where that is not certain so early.

@@ -122,6 +122,9 @@ impl Launcher {
             Answer::Refused { message, remedy } => {
                 return Err(ConfineError::Reported { message, remedy }.into());
             }
+            Answer::Violated { violation } => {
+                return Err(ConfineError::Violated { violation }.into());
+            }
             Answer::Finished { .. } => return Err(gone()),
         };
         let lease = Lease { launcher: self, name };

@@ -131,6 +131,7 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
         host_env,
         toolchains: toolchains.into_iter().flat_map(|t| t.paths).collect(),
         seccomp: sandbox.seccomp.clone(),
+        proof: sandbox.receipt,
         runtime: sandbox.runtime.clone(),
         terminal: ask.terminal,
         relax: sandbox.relax.clone(),

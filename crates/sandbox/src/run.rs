@@ -411,5 +411,6 @@ fn relaxed(plan: &Plan) -> impl Iterator<Item = Holding> + '_ {
         mechanism: relaxed.reason.clone(),
         state: Held::Relaxed,
         read_back: None,
+        probes: Vec::new(),
     })
 }

@@ -180,6 +180,10 @@ impl TestEnv {
             .env("CONTAINER_HOST", "unix:///nonexistent/podman.sock")
             .current_dir(self.workspace())
             .stdin(Stdio::null());
+        // A hole that this test is to notice, see `cargo xtask mutants`.
+        if let Some(holes) = std::env::var_os("TEST_WEAKEN") {
+            command.env("TEST_WEAKEN", holes);
+        }
         if let Some(engine) = self.backend.engine() {
             engine.show_to(&mut command);
         }

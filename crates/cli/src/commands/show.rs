@@ -20,6 +20,7 @@ use crate::json;
 #[command(after_help = "Examples:
   cofferdam show                 # the newest run of this workspace
   cofferdam show 4k2m9x7q --json
+  cofferdam show --receipt       # what held, what was read back, what was tried
   cofferdam show --result        # what it wrote to $COFFERDAM_RESULT")]
 pub(crate) struct ShowArgs {
     /// The run: its id, the end of it, or `last`.
@@ -28,6 +29,9 @@ pub(crate) struct ShowArgs {
     /// Print the record as JSON.
     #[arg(long)]
     json: bool,
+    /// Print the receipt: each guarantee, what gives it, what was read back, and what the sandbox tried against it.
+    #[arg(long, conflicts_with = "result")]
+    receipt: bool,
     /// Print the result that the command handed over, and nothing else.
     #[arg(long, conflicts_with = "json")]
     result: bool,
@@ -43,10 +47,46 @@ pub(crate) fn run(
     if args.result {
         return result(&store, &record, out);
     }
+    if args.receipt {
+        return receipt(&record, args.json, out);
+    }
     if args.json {
         json::print(out, &record)?;
     } else {
         print(&record, out)?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn receipt(record: &Record, json: bool, out: &mut dyn Write) -> Result<Exit, Failure> {
+    if json {
+        json::print(out, &record.receipt)?;
+        return Ok(Exit::Fine);
+    }
+    if record.receipt.is_empty() {
+        let message = "it has no receipt: no sandbox stood for it";
+        return Err(Failure::new(Exit::Failed, anyhow::Error::msg(message))
+            .hint("see why with `cofferdam show`"));
+    }
+    for held in &record.receipt {
+        let state = match held.state {
+            Held::Enforced => "enforced",
+            Held::Relaxed => "GIVEN UP",
+        };
+        writeln!(
+            out,
+            "{:<20} {state}: {}",
+            held.guarantee.to_string(),
+            Inert::line(&held.mechanism)
+        )?;
+        if let Some(value) = &held.read_back {
+            writeln!(out, "{:<20}   read back: {}", "", Inert::line(value))?;
+        }
+        for probe in &held.probes {
+            let again = if probe.again { ", before the command and after it" } else { "" };
+            let answer = Inert::line(&probe.answer);
+            writeln!(out, "{:<20}   tried to {}{again}: {answer}", "", probe.act.in_words())?;
+        }
     }
     Ok(Exit::Fine)
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Change, Entry, FileNode, Node};
 use crate::config::Budget;
+use crate::weaken::{Weakness, weakened};
 
 /// The most that is applied without a further yes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -69,7 +70,7 @@ impl Budgets {
     pub fn breaches(&self, totals: &Totals, tree: Option<u64>) -> Vec<Breach> {
         let mut found = Vec::new();
         let mut hold = |key, limit, amount, message: String| {
-            if amount > limit {
+            if amount > limit && !weakened(Weakness::Budget) {
                 let remedy = format!("if that is meant, add --allow-budget or raise {key}");
                 let message = format!("{message}: {remedy}");
                 found.push(Breach { key, limit, found: amount, message });

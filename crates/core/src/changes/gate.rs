@@ -11,6 +11,7 @@ use super::glob::{BadGlob, Globs, Shape};
 use super::secret::Finding;
 use super::{ChangePath, Content, Entry, Node, Special, Stripped};
 use crate::config::ChangeSettings;
+use crate::weaken::{Weakness, weakened};
 
 /// From the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -209,7 +210,7 @@ impl Gate {
 
     fn yes(&self, entry: &Entry, class: Class) -> Yes {
         let by_path = || self.paths.iter().any(|path| entry.path.is_within(path));
-        if self.classes.contains(&class) || by_path() {
+        if self.classes.contains(&class) || by_path() || weakened(Weakness::Classes) {
             Yes::Given
         } else if entry.is_deletion() && !class.holds_deletions() {
             Yes::NotNeeded
@@ -227,13 +228,17 @@ impl Patterns {
 
     fn first(&self, entry: &Entry, shape: Shape) -> Option<&str> {
         let found = self.globs.matching(entry.path.as_bytes(), shape);
-        found.first().map(|index| self.written[*index].as_str())
+        found
+            .first()
+            .filter(|_| !weakened(Weakness::Denied))
+            .map(|index| self.written[*index].as_str())
     }
 }
 
 /// Why nobody can have it applied, whatever they allow.
 fn never_applied(entry: &Entry) -> Option<String> {
     match entry.after.as_ref()? {
+        _ if weakened(Weakness::Specials) => None,
         Node::Special { special } => {
             Some(format!("is {}, which is never applied", special.in_words()))
         }

@@ -10,6 +10,7 @@
 
 pub mod rules;
 
+use crate::weaken::{Weakness, weakened};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -60,6 +61,9 @@ pub fn scan(bytes: &[u8]) -> Vec<Finding> {
 
 /// What looks like a secret and was not there before.
 pub fn introduced(before: &[u8], after: &[u8]) -> Vec<Finding> {
+    if weakened(Weakness::Secrets) {
+        return Vec::new();
+    }
     let (before, after) = (Views::of(before), Views::of(after));
     let old: Vec<Hit<'_>> = before.iter().flat_map(hits).collect();
     let mut found = Vec::new();

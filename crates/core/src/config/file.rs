@@ -4,6 +4,7 @@ use super::entries::{Entries, FileLayer, Origin};
 use super::error::{ConfigError, Problems};
 use super::key::{Key, Scope};
 use super::yaml::{self, Kind, Pair};
+use crate::weaken::{Weakness, weakened};
 
 /// Larger than any settings that people write.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -85,6 +86,9 @@ fn is_section(name: &str) -> bool {
 }
 
 fn unknown(name: &str, line: usize, problems: &mut Problems) {
+    if weakened(Weakness::UnknownKeys) {
+        return;
+    }
     let names: Vec<&str> = Key::ALL.iter().map(|key| key.name()).collect();
     if names.contains(&name) {
         let nested = name.replace('.', ": {");

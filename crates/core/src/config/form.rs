@@ -19,7 +19,7 @@ use crate::check::Profile;
 use crate::command::{CommandPattern, Verdict};
 use crate::env::EnvName;
 use crate::quantity::{ByteSize, Span};
-use crate::spec::{Mode, Network, Pull, Relax, Threshold};
+use crate::spec::{Mode, Network, Proof, Pull, Relax, Threshold};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -33,6 +33,7 @@ pub(super) enum Form {
     Mode,
     Network,
     Pull,
+    Proof,
     Threshold,
     Profile,
     Verdict,
@@ -104,6 +105,7 @@ impl Form {
             Self::Mode => Value::Mode(word(text, Mode::NAMES, Mode::parse)?),
             Self::Network => Value::Network(word(text, Network::NAMES, Network::parse)?),
             Self::Pull => Value::Pull(word(text, Pull::NAMES, Pull::parse)?),
+            Self::Proof => Value::Proof(word(text, Proof::NAMES, Proof::parse)?),
             Self::Threshold => Value::Threshold(word(text, Threshold::NAMES, Threshold::parse)?),
             Self::Profile => Value::Profile(word(text, Profile::NAMES, Profile::parse)?),
             Self::Verdict => Value::Verdict(word(text, Verdict::NAMES, Verdict::parse)?),

@@ -9,7 +9,7 @@ use crate::backend::BackendChoice;
 use crate::check::Profile;
 use crate::command::Verdict;
 use crate::quantity::{ByteSize, Cpus, Span};
-use crate::spec::{Mode, Network, Pull, Relax, Seccomp, Threshold};
+use crate::spec::{Mode, Network, Proof, Pull, Relax, Seccomp, Threshold};
 
 /// Who may set a key in a file. Variables and flags exist only for keys that have a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -141,6 +141,11 @@ table! {
     SandboxEnvPassthrough "sandbox.env_passthrough", Some("--pass-env"), Files,
         Form::EnvNames, Fewer, Value::EnvNames(Vec::new()),
         "Host variables that the program sees. Their values are never recorded.";
+    SandboxReceipt "sandbox.receipt", Some("--receipt"), Files,
+        Form::Proof, Ordered, Value::Proof(Proof::Quick),
+        "What of the forbidden the sandbox's first process tries before the command, for the receipt: `quick` a \
+         few things that cost next to nothing, `full` all that it knows, `paranoid` the same once more when the command \
+         has ended. One that succeeds stops the run.";
     SandboxSeccomp "sandbox.seccomp", None, Files,
         Form::Seccomp, Pinned, Value::Seccomp(Seccomp::Default),
         "System-call filter: `default`, or the path of a profile for a container engine.";

@@ -6,7 +6,7 @@ use crate::backend::BackendChoice;
 use crate::changes::Class;
 use crate::check::Profile;
 use crate::command::Verdict;
-use crate::spec::{Mode, Network, Pull, Relax, Threshold};
+use crate::spec::{Mode, Network, Proof, Pull, Relax, Threshold};
 
 const OPENING: &str = "\
 # Configuration reference
@@ -75,6 +75,7 @@ impl Form {
             Self::Mode => one_of(Mode::NAMES),
             Self::Network => one_of(Network::NAMES),
             Self::Pull => one_of(Pull::NAMES),
+            Self::Proof => one_of(Proof::NAMES),
             Self::Threshold => one_of(Threshold::NAMES),
             Self::Profile => one_of(Profile::NAMES),
             Self::Verdict => one_of(Verdict::NAMES),

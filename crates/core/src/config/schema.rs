@@ -10,7 +10,7 @@ use crate::backend::BackendChoice;
 use crate::changes::Class;
 use crate::check::Profile;
 use crate::command::Verdict;
-use crate::spec::{Mode, Network, Pull, Relax, Threshold};
+use crate::spec::{Mode, Network, Proof, Pull, Relax, Threshold};
 
 pub fn schema() -> Json {
     let mut root = json!({
@@ -82,6 +82,7 @@ impl Form {
             Self::Mode => json!({ "enum": Mode::NAMES }),
             Self::Network => json!({ "enum": Network::NAMES }),
             Self::Pull => json!({ "enum": Pull::NAMES }),
+            Self::Proof => json!({ "enum": Proof::NAMES }),
             Self::Threshold => json!({ "enum": Threshold::NAMES }),
             Self::Profile => json!({ "enum": Profile::NAMES }),
             Self::Verdict => json!({ "enum": Verdict::NAMES }),

@@ -16,7 +16,7 @@ use crate::mount::MountRequest;
 use crate::paths::ExactPath;
 use crate::policy::Exception;
 use crate::quantity::{ByteSize, Cpus, Span};
-use crate::spec::{Mode, Network, Pull, Relax, Seccomp, Threshold};
+use crate::spec::{Mode, Network, Proof, Pull, Relax, Seccomp, Threshold};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -52,6 +52,7 @@ pub struct SandboxSettings {
     pub env: BTreeMap<EnvName, String>,
     pub env_passthrough: Vec<EnvName>,
     pub seccomp: Seccomp,
+    pub receipt: Proof,
     pub runtime: Option<String>,
     pub output_limit: ByteSize,
     pub relax: BTreeSet<Relax>,
@@ -158,6 +159,7 @@ impl Settings {
                 env: take!(resolved, SandboxEnv, Env),
                 env_passthrough: take!(resolved, SandboxEnvPassthrough, EnvNames),
                 seccomp: take!(resolved, SandboxSeccomp, Seccomp),
+                receipt: take!(resolved, SandboxReceipt, Proof),
                 runtime: take!(resolved, SandboxRuntime, Runtime),
                 output_limit: take!(resolved, SandboxOutputLimit, Size),
                 relax: take!(resolved, SandboxRelax, Relax),

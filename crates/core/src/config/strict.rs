@@ -41,6 +41,7 @@ impl Way {
                 (Value::Mode(standing), Value::Mode(asked)) => asked >= standing,
                 (Value::Network(standing), Value::Network(asked)) => asked >= standing,
                 (Value::Pull(standing), Value::Pull(asked)) => asked >= standing,
+                (Value::Proof(standing), Value::Proof(asked)) => asked >= standing,
                 (Value::Threshold(standing), Value::Threshold(asked)) => asked >= standing,
                 (Value::Profile(standing), Value::Profile(asked)) => asked >= standing,
                 (Value::Verdict(standing), Value::Verdict(asked)) => asked >= standing,

@@ -20,7 +20,7 @@ use crate::mount::{Access, MountRequest};
 use crate::paths::ExactPath;
 use crate::policy::Exception;
 use crate::quantity::{ByteSize, Cpus, Span};
-use crate::spec::{Mode, Network, Pull, Relax, Seccomp, Threshold};
+use crate::spec::{Mode, Network, Proof, Pull, Relax, Seccomp, Threshold};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
@@ -34,6 +34,7 @@ pub enum Value {
     Mode(Mode),
     Network(Network),
     Pull(Pull),
+    Proof(Proof),
     Threshold(Threshold),
     Profile(Profile),
     Verdict(Verdict),
@@ -69,6 +70,7 @@ impl Value {
             Self::Mode(mode) => json!(mode),
             Self::Network(network) => json!(network),
             Self::Pull(pull) => json!(pull),
+            Self::Proof(proof) => json!(proof),
             Self::Threshold(threshold) => json!(threshold),
             Self::Profile(profile) => json!(profile),
             Self::Verdict(verdict) => json!(verdict),

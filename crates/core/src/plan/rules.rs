@@ -11,7 +11,8 @@ use crate::policy::{self, Ceiling, Policy};
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
 use crate::result;
-use crate::spec::{Mode, Network, Purpose, SandboxSpec};
+use crate::spec::{Mode, Network, Proof, Purpose, SandboxSpec};
+use crate::weaken::{Weakness, weakened};
 
 fn refuse(rule: Rule, field: &str, message: impl Into<String>, remedy: &str) -> Refusal {
     Refusal { rule, field: field.to_owned(), message: message.into(), remedy: remedy.to_owned() }
@@ -42,6 +43,22 @@ pub(super) fn program(command: &[Arg]) -> Result<(), Refusal> {
             "an argument holds a NUL byte",
             "no program can be given one; leave it out",
         ));
+    }
+    Ok(())
+}
+
+/// What is forbidden can be tried only where something is, and once more only where it is clear when.
+pub(super) fn proof(spec: &SandboxSpec, caps: &Caps) -> Result<(), Refusal> {
+    let field = "sandbox.receipt";
+    if spec.proof > Proof::Quick && !caps.backend.confines() {
+        let message = format!("{} forbids nothing that could be tried", caps.backend);
+        let remedy = "use a backend that confines, or leave --receipt out";
+        return Err(refuse(Rule::Consistent, field, message, remedy));
+    }
+    if spec.proof == Proof::Paranoid && spec.purpose == Purpose::Session {
+        let message = "a session has no one command after which to try again";
+        let remedy = "use --receipt full, or run the commands one by one with `cofferdam run`";
+        return Err(refuse(Rule::Consistent, field, message, remedy));
     }
     Ok(())
 }
@@ -117,7 +134,8 @@ pub(super) fn network(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal
 
 pub(super) fn env(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {
     for (name, value) in &spec.env {
-        if matches!(value, crate::env::EnvValue::Passed(_)) {
+        let is_passed = matches!(value, crate::env::EnvValue::Passed(_));
+        if is_passed && !weakened(Weakness::Environment) {
             policy::let_in(&policy.env, name)?;
         }
         if value.reveal().contains('\0') {

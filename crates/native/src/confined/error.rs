@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use cofferdam_core::caps::{Guarantee, Lack};
+use cofferdam_core::receipt::Violation;
 
 use crate::recipe::Step;
 use crate::sys::SysError;
@@ -35,6 +36,8 @@ pub enum ConfineError {
         source: io::Error,
         remedy: &'static str,
     },
+    #[error("{violation}")]
+    Violated { violation: Violation },
     #[error("the command with its environment takes {bytes} bytes")]
     OrderTooLarge { bytes: usize },
     /// As the process said that was to make it.
@@ -68,6 +71,11 @@ impl ConfineError {
             ),
             Self::Reported { remedy, .. } => remedy.clone(),
             Self::Step { remedy, .. } => (*remedy).to_owned(),
+            Self::Violated { .. } => {
+                "do not run anything in this sandbox: see what else it lets through with `cofferdam attack`, \
+                 and report it"
+                    .to_owned()
+            }
             Self::Died => {
                 "see the kernel's log for what ended it; with a very small memory limit, raise it"
                     .to_owned()

@@ -3,7 +3,7 @@
 use cofferdam_core::caps::Guarantee;
 use cofferdam_core::mount::Access;
 use cofferdam_core::plan::Plan;
-use cofferdam_core::receipt::{Held, Holding};
+use cofferdam_core::receipt::{Held, Holding, attach};
 use cofferdam_core::spec::{Mode, Staging};
 
 use crate::cgroup::{Controller, InForce};
@@ -52,6 +52,7 @@ pub(super) fn of(
         receipt.push(held(Guarantee::Mounts, "bind by descriptor, nosuid, nodev", &mounts(plan)));
     }
     receipt.extend(blocked(plan, facts));
+    attach(&mut receipt, facts.probes.clone());
     (receipt, effective(plan, facts, in_force))
 }
 
@@ -61,6 +62,7 @@ fn held(guarantee: Guarantee, mechanism: &str, read_back: &str) -> Holding {
         mechanism: mechanism.to_owned(),
         state: Held::Enforced,
         read_back: Some(read_back.to_owned()),
+        probes: Vec::new(),
     }
 }
 
@@ -122,6 +124,7 @@ fn blocked(plan: &Plan, facts: &Facts) -> Vec<Holding> {
                     .to_owned(),
             state: Held::Relaxed,
             read_back: Some(facts.unprotected.join(", ")),
+            probes: Vec::new(),
         });
     }
     holdings

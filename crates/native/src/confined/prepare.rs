@@ -325,7 +325,7 @@ impl Handed {
 /// The life of the new process. Whatever it has to say goes through the channel.
 fn first_process(kit: &Kit<'_>) -> i32 {
     let answer = match recipe::carry_out(kit) {
-        Ok(facts) => init::run(facts, kit.control),
+        Ok((facts, ground)) => init::run(facts, &ground, kit.control),
         Err(failed) => init::send(&Report::Failed(failed), kit.control),
     };
     i32::from(answer.is_err())
@@ -334,14 +334,18 @@ fn first_process(kit: &Kit<'_>) -> i32 {
 fn await_ready(control: &Channel) -> Result<Facts, StartError> {
     match await_report(control)? {
         Some(Report::Ready(facts)) => Ok(facts),
-        Some(Report::Failed(failed)) => Err(ConfineError::Step {
-            step: failed.step,
-            remedy: failed.step.remedy(&failed.call, failed.errno),
-            call: failed.call,
-            subject: failed.subject,
-            source: io::Error::from_raw_os_error(failed.errno),
-        }
-        .into()),
+        Some(Report::Failed(failed)) => Err(if let Some(violation) = failed.violation() {
+            ConfineError::Violated { violation }.into()
+        } else {
+            ConfineError::Step {
+                step: failed.step,
+                remedy: failed.step.remedy(&failed.call, failed.errno),
+                call: failed.call,
+                subject: failed.subject,
+                source: io::Error::from_raw_os_error(failed.errno),
+            }
+            .into()
+        }),
         _ => Err(ConfineError::Died.into()),
     }
 }

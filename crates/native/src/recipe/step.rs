@@ -21,11 +21,12 @@ pub enum Step {
     Landlock,
     Seccomp,
     Confirm,
+    Prove,
     Workdir,
 }
 
 impl Step {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::Limits,
         Self::Namespaces,
         Self::Identity,
@@ -44,6 +45,7 @@ impl Step {
         Self::Landlock,
         Self::Seccomp,
         Self::Confirm,
+        Self::Prove,
         Self::Workdir,
     ];
 
@@ -77,6 +79,7 @@ impl Step {
             Self::Landlock => "restrict paths with Landlock",
             Self::Seccomp => "load the system call filter",
             Self::Confirm => "confirm the confinement",
+            Self::Prove => "prove the confinement",
         }
     }
 

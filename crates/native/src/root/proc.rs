@@ -3,6 +3,7 @@
 //!
 //! The program has no privileges to use any of it with; this is the second door behind that one.
 
+use cofferdam_core::weaken::{Weakness, weakened};
 use std::path::Path;
 
 use super::{Covers, Root};
@@ -33,6 +34,9 @@ pub(crate) fn mount(root: &Root) -> Result<(), SysError> {
 
 /// Hides and locks. Where this kernel has no such name there is nothing to do.
 pub(crate) fn harden(root: &Root, covers: &Covers) -> Result<(), SysError> {
+    if weakened(Weakness::ProcWritable) {
+        return Ok(());
+    }
     for path in HIDDEN {
         covers.hide_in(root, path)?;
     }

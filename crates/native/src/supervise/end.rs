@@ -33,6 +33,7 @@ pub(super) fn reported(reports: BorrowedFd<'_>, pid: i32) -> Result<Option<Reape
             user_micros: end.user_micros,
             system_micros: end.system_micros,
             max_rss_bytes: end.max_rss_bytes,
+            again: end.again,
         }),
         _ => None,
     })

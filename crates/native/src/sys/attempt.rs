@@ -17,3 +17,14 @@ pub(crate) fn call(number: libc::c_long, args: [usize; 6]) -> Result<i64, i32> {
         answer => Ok(answer),
     }
 }
+
+/// Whether a process other than ourselves and the namespace's first one could be signalled: no signal is sent.
+/// ESRCH where there is nobody.
+pub(crate) fn others() -> rustix::io::Result<()> {
+    // SAFETY: signal 0 only has the kernel look whom it would reach.
+    match unsafe { libc::kill(-1, 0) } {
+        0 => Ok(()),
+        _ => Err(rustix::io::Errno::from_io_error(&io::Error::last_os_error())
+            .unwrap_or(rustix::io::Errno::IO)),
+    }
+}

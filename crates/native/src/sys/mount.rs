@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use cofferdam_core::mount::HostPath;
+use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
@@ -112,8 +113,13 @@ pub(crate) fn set_attributes(
         userns_fd: u64,
     }
     let idmap = if owners.is_some() { MountAttrFlags::MOUNT_ATTR_IDMAP.bits() } else { 0 };
+    let kept = if weakened(Weakness::SetIdMounts) {
+        MountAttrFlags::MOUNT_ATTR_NOSUID
+    } else {
+        MountAttrFlags::empty()
+    };
     let attr = MountAttr {
-        set: u64::from(attributes.0.bits() | idmap),
+        set: u64::from(attributes.0.difference(kept).bits() | idmap),
         clear: 0,
         propagation: 0,
         userns_fd: owners.map_or(0, |fd| u64::from(fd.as_raw_fd().cast_unsigned())),

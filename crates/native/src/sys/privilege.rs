@@ -1,5 +1,6 @@
 //! Giving up privileges for good. What is dropped here cannot be had back by any later call.
 
+use cofferdam_core::weaken::{Weakness, weakened};
 use std::io;
 
 use rustix::process::{Gid, Resource, Rlimit, Uid, setrlimit};
@@ -13,6 +14,9 @@ use super::SysError;
 
 /// Empties the set of capabilities that any program started from here could ever have.
 pub(crate) fn drop_bounding_set() -> Result<(), SysError> {
+    if weakened(Weakness::BoundingSet) {
+        return Ok(());
+    }
     for capability in 0..64 {
         // SAFETY: takes a number and changes only what this process may have.
         if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } == 0 {
@@ -42,6 +46,9 @@ pub(crate) fn lock_secure_bits() -> Result<(), SysError> {
 
 /// Becomes another user, in no other group than that user's.
 pub(crate) fn become_user(uid: u32, gid: u32) -> Result<(), SysError> {
+    if weakened(Weakness::Identity) {
+        return Ok(());
+    }
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
     set_thread_groups(&[]).map_err(|e| SysError::new("setgroups", e))?;
     set_thread_res_gid(gid, gid, gid).map_err(|e| SysError::on("setresgid", gid.as_raw(), e))?;
@@ -49,6 +56,9 @@ pub(crate) fn become_user(uid: u32, gid: u32) -> Result<(), SysError> {
 }
 
 pub(crate) fn drop_capabilities() -> Result<(), SysError> {
+    if weakened(Weakness::Capabilities) {
+        return Ok(());
+    }
     clear_ambient_capability_set().map_err(|e| SysError::new("prctl (ambient set)", e))?;
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
@@ -57,6 +67,9 @@ pub(crate) fn drop_capabilities() -> Result<(), SysError> {
 
 /// A crash leaves no picture of memory anywhere on the host.
 pub(crate) fn no_core_dumps() -> Result<(), SysError> {
+    if weakened(Weakness::CoreLimit) {
+        return Ok(());
+    }
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })
         .map_err(|e| SysError::new("setrlimit (core)", e))
 }

@@ -207,6 +207,7 @@ fn plan(workspace: &Path, argv: &[&str]) -> Plan {
             output: ByteSize::mib(1),
         },
         seccomp: Some(Seccomp::Default),
+        proof: Default::default(),
         runtime: None,
         terminal: Terminal::Streams,
         commands: Default::default(),

@@ -40,20 +40,21 @@ use cofferdam_core::image::ImageRef;
 use cofferdam_core::mount::HostPath;
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::{Plan, Profile, Root};
-use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
+use cofferdam_core::receipt::{self, Cleanup, CleanupReceipt, Violation};
 use cofferdam_core::record::Usage;
-use cofferdam_core::spec::Seccomp;
+use cofferdam_core::spec::{Network, Seccomp};
 use cofferdam_native::first::Owner;
 use cofferdam_native::line::{Caller, Line};
 use cofferdam_native::outside::{self, User};
 use cofferdam_native::process::is_null_device;
+use cofferdam_native::prove;
 use cofferdam_native::supervise::Notice;
 use cofferdam_native::{COPY, RESULT, SysError, UPPER};
 use rustix::fs::fstat;
 use serde_json::{Value, json};
 
 use super::local::{passage, patience};
-use super::{Finish, Observer, Stage, Standing};
+use super::{Finish, Observer, Stage, Standing, native};
 use crate::engine::{Engine, EngineError, Patience, Sight, at};
 use crate::first::runs_anywhere;
 use crate::host::look_up;
@@ -110,6 +111,10 @@ enum Trouble {
     Filter { path: PathBuf, why: String },
     #[error("the container's first process is not as planned: {0}")]
     Violation(String),
+    #[error("{0}")]
+    Violated(Violation),
+    #[error("what is forbidden can be tried only in {0}")]
+    Unproved(&'static str),
     #[error("the container's first process did not come to start anything: {0}")]
     First(String),
     #[error("a session needs {0}")]
@@ -132,6 +137,9 @@ pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -
         return Finish { outcome, usage: None, cleanup: Cleanup::terminated() };
     };
     let ended = carry_out(plan, stage, engine, observer);
+    if let Err(Trouble::Violated(violation)) = &ended {
+        observer.violated(violation);
+    }
     let cleared = clear_up(&ended, stage, engine);
     let (outcome, usage) = match ended {
         Ok(ended) => ended,
@@ -258,7 +266,21 @@ fn carry_out(
         }
         process => process,
     };
-    // Seen to be as planned. Who calls us has started nothing yet.
+    // Not only seen: tried. Who calls us has started nothing yet.
+    let probes = match &caller {
+        Some(caller) => {
+            let hidden = ready.hidden.iter().map(|path| plan.workspace.target.join(path));
+            let ground = prove::Ground {
+                proof: plan.proof,
+                is_alone: plan.network == Network::None,
+                is_filtered: false,
+                hidden: hidden.collect(),
+            };
+            caller.prove(&ground)?.map_err(Trouble::Violated)?
+        }
+        None if !plan.proof.is_quick() => return Err(Trouble::Unproved(NEEDED)),
+        None => Vec::new(),
+    };
     if let (Some(caller), None) = (&caller, stage.session) {
         caller.begin()?;
     }
@@ -276,6 +298,7 @@ fn carry_out(
         effective.insert("blocked_unprotected".to_owned(), json!(names));
     }
     let mut receipt = effective::receipt(plan, (first, kernel), &found, &process, &ready.hidden);
+    receipt::attach(&mut receipt, probes);
     if engine.sight == Sight::Other {
         let blocked = receipt.iter_mut().filter(|held| held.guarantee == Guarantee::BlockedPaths);
         blocked.for_each(|held| held.mechanism = "not sent to the engine".to_owned());
@@ -308,7 +331,12 @@ fn carry_out(
     let (said, usage) = match caller.map(|caller| caller.end(took)) {
         None => (Said::ByEngine, None),
         Some(None) => (Said::Nothing, None),
-        Some(Some((status, usage))) => (Said::ByFirst(status), Some(usage)),
+        Some(Some((status, usage, again))) => {
+            if let Some(outcome) = native::after(again, observer) {
+                return Ok((outcome, Some(usage)));
+            }
+            (Said::ByFirst(status), Some(usage))
+        }
     };
     Ok((outcome::outcome(plan, at(&found, &["State"]), &watched, said), usage))
 }

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use cofferdam_core::outcome::{Outcome, OutcomeClass};
 use cofferdam_core::plan::{Plan, Profile};
-use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
+use cofferdam_core::receipt::{Again, Cleanup, CleanupReceipt, Violation};
 use cofferdam_core::spec::Terminal;
 use cofferdam_native::confined::{
     self, ConfineError, Confinement, Handed, Preparation, Running, Unsupplied, start,
@@ -82,7 +82,7 @@ pub(super) fn run(
     };
     let (Running { process, receipt, effective }, keeper) = match started {
         Ok(started) => started,
-        Err(error) => return not_started(&error),
+        Err(error) => return violated_or_not_started(&error, observer),
     };
     let effective =
         effective.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
@@ -98,7 +98,10 @@ pub(super) fn run(
         Ok(ended) => {
             let mut left = left;
             left.extend(ended.left.iter().map(|pid| format!("process {pid}")));
-            let end = judge(plan, &ended, maker);
+            let end = match after(ended.again, observer) {
+                Some(outcome) => outcome,
+                None => judge(plan, &ended, maker),
+            };
             Finish { outcome: end, usage: Some(ended.usage), cleanup: cleanup(left) }
         }
         Err(error) => Finish {
@@ -110,6 +113,32 @@ pub(super) fn run(
             usage: None,
             cleanup: cleanup(left),
         },
+    }
+}
+
+fn violated_or_not_started(error: &StartError, observer: &mut dyn Observer) -> Finish {
+    if let StartError::Confine(ConfineError::Violated { violation }) = error {
+        observer.violated(violation);
+    }
+    not_started(error)
+}
+
+/// What a second trial of the forbidden makes of the end. A sandbox that no longer held is no sandbox, whatever the
+/// command's own end was.
+pub(super) fn after(again: Again, observer: &mut dyn Observer) -> Option<Outcome> {
+    match again {
+        Again::NotAsked => None,
+        Again::Refused => {
+            observer.proved_again();
+            None
+        }
+        Again::Succeeded(act) => {
+            let what = "when the command had ended".to_owned();
+            let violation = Violation { act, what };
+            observer.violated(&violation);
+            let message = violation.to_string();
+            Some(Outcome::ended(OutcomeClass::SandboxFailure, None, message))
+        }
     }
 }
 
@@ -128,7 +157,7 @@ pub(super) fn hold(
     };
     let (room, handed) = match begun.and_then(|begun| begun.settle(plan)) {
         Ok(settled) => settled,
-        Err(error) => return not_started(&error),
+        Err(error) => return violated_or_not_started(&error, observer),
     };
     let effective =
         room.effective.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into()));

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use cofferdam_core::changes::ChangePath;
 use cofferdam_core::inert::Inert;
 use cofferdam_core::mount::Identity;
+use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 
@@ -126,7 +127,11 @@ impl Workspace {
                 (&rest[..cut], Some(&rest[cut + 1..]))
             };
             let from = at.as_ref().map_or(self.root.as_fd(), |fd| fd.as_fd());
-            let next = openat2(from, part, DIRECTORY, Mode::empty(), RESOLVE)?;
+            let resolve = match weakened(Weakness::LinksFollowed) {
+                true => ResolveFlags::empty(),
+                false => RESOLVE,
+            };
+            let next = openat2(from, part, DIRECTORY, Mode::empty(), resolve)?;
             match after {
                 None => return Ok(next),
                 Some(after) => (at, rest) = (Some(next), after),

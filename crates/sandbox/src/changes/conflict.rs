@@ -7,6 +7,7 @@ use std::io;
 
 use cofferdam_core::changes::manifest::Moment;
 use cofferdam_core::changes::{ContentHash, Entry, FileNode, Node};
+use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fs::readlinkat;
 
 use super::beneath::{Place, Workspace, WorkspaceError};
@@ -64,6 +65,7 @@ pub(super) fn look(
         Err(error) => return conflict(words(&error)),
     };
     let standing = match difference(&place, seen.as_ref(), before, Some(base)) {
+        Ok(_) if weakened(Weakness::Conflicts) => Standing::AsBefore,
         Ok(None) => Standing::AsBefore,
         Ok(Some(why)) => match difference(&place, seen.as_ref(), after, None) {
             Ok(None) => Standing::AsAfter,

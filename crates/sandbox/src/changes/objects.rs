@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::changes::ContentHash;
+use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fs::{Mode, OFlags};
 
 /// The directory of a set's objects.
@@ -35,7 +36,7 @@ impl Objects {
         let mut file = open_file(&path)?;
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(&mut file)?;
-        if ContentHash::from(hasher.finalize()) != hash {
+        if ContentHash::from(hasher.finalize()) != hash && !weakened(Weakness::ObjectHash) {
             let message = format!("{} is not what was sealed", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
@@ -47,7 +48,7 @@ impl Objects {
     pub fn read(&self, hash: ContentHash, size: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         open_file(&self.path(hash))?.take(size.saturating_add(1)).read_to_end(&mut bytes)?;
-        if ContentHash::of(&bytes) != hash {
+        if ContentHash::of(&bytes) != hash && !weakened(Weakness::ObjectHash) {
             let message = format!("{} is not what was sealed", self.path(hash).display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }

@@ -98,6 +98,7 @@ fn try_in(dir: &Path, name: &str, caps: &Caps) -> Result<Vec<Guarantee>, Trouble
             output: ByteSize::mib(1),
         },
         seccomp: Some(Seccomp::Default),
+        proof: Default::default(),
         runtime: None,
         terminal: Terminal::Streams,
         commands: CommandRules::default(),

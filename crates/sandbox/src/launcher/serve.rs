@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cofferdam_core::plan::Profile;
 use cofferdam_native::channel::Channel;
-use cofferdam_native::confined::{Handed, Preparation, Waiting, begin, prepare};
+use cofferdam_native::confined::{ConfineError, Handed, Preparation, Waiting, begin, prepare};
 use cofferdam_native::process::StartError;
 use cofferdam_native::witness::Witness;
 
@@ -85,6 +85,9 @@ impl Serving {
             Ok((name, waiting)) => {
                 let notes = Box::new(waiting.parts().0.clone());
                 (Answer::Handed { name, notes }, Some(waiting))
+            }
+            Err(StartError::Confine(ConfineError::Violated { violation })) => {
+                (Answer::Violated { violation }, None)
             }
             Err(error) => {
                 let (message, remedy) = told(&error);

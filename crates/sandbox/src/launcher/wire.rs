@@ -2,6 +2,7 @@
 
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::plan::Profile;
+use cofferdam_core::receipt::Violation;
 use cofferdam_native::confined::Notes;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,10 @@ pub(super) enum Answer {
     Refused {
         message: String,
         remedy: String,
+    },
+    /// Something that is forbidden succeeded in it.
+    Violated {
+        violation: Violation,
     },
     Finished {
         left: Vec<String>,

@@ -7,7 +7,7 @@ use cofferdam_core::event::{EventKind, Status};
 use cofferdam_core::inert::Inert;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::quantity::Span;
-use cofferdam_core::receipt::Holding;
+use cofferdam_core::receipt::{Holding, Violation};
 use cofferdam_core::record::{Output, Record};
 use cofferdam_native::UPPER;
 use cofferdam_native::supervise::{Notice, StreamName, Watch};
@@ -17,6 +17,7 @@ use super::sealing::{Sealing, seal_run};
 use crate::backend::{Observer, Standing};
 use crate::changes::bases::BaseKeeper;
 use crate::changes::halt::Halt;
+use crate::runs::evidence::of_receipt;
 use crate::runs::{OutputKeeper, Scribe};
 use crate::state::StateError;
 use crate::waste::Waste;
@@ -144,6 +145,7 @@ impl Observer for Watcher<'_> {
             effective: standing.effective.clone(),
             image_digest: standing.image_digest,
             env: self.plan.env.keys().map(ToString::to_string).collect(),
+            receipt: of_receipt(&standing.receipt),
         };
         self.event(event);
         self.seen.container_id = standing.container_id;
@@ -151,6 +153,17 @@ impl Observer for Watcher<'_> {
         self.seen.receipt = standing.receipt;
         // The command is at work: nobody waits for us.
         self.waste.reduce();
+    }
+
+    fn violated(&mut self, violation: &Violation) {
+        let guarantee = violation.act.guarantee().to_string();
+        let message = Inert::line(&violation.to_string()).to_string();
+        self.event(EventKind::Violation { guarantee, message });
+    }
+
+    fn proved_again(&mut self) {
+        let probes = self.seen.receipt.iter_mut().flat_map(|held| &mut held.probes);
+        probes.for_each(|probe| probe.again = true);
     }
 
     fn quiet(&mut self) {

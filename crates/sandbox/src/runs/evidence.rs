@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use cofferdam_core::event::Evidence;
+use cofferdam_core::receipt::Holding;
 use serde_json::Value;
 
 use crate::changes::objects::open_file;
@@ -60,4 +61,10 @@ fn of_file(path: &Path) -> io::Result<Option<String>> {
         hasher.update_reader(&mut file)?;
     }
     Ok(Some(hasher.finalize().to_hex().to_string()))
+}
+
+/// Hash of a receipt as it was when the command began, for the event of that.
+pub(crate) fn of_receipt(receipt: &[Holding]) -> Option<String> {
+    let text = serde_json::to_vec(receipt).ok()?;
+    Some(blake3::hash(&text).to_hex().to_string())
 }

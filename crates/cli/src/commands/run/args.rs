@@ -8,7 +8,7 @@ use cofferdam_core::config::{Entries, Key, Layer};
 use cofferdam_core::env::{EnvName, Secret};
 use cofferdam_core::paths::Arg;
 use cofferdam_core::refusal::{Refusal, Rule};
-use cofferdam_core::spec::{SandboxSpec, Terminal};
+use cofferdam_core::spec::{Proof, SandboxSpec, Terminal};
 
 use super::result::ResultArgs;
 use crate::asking::{OwnImage, Wanted};
@@ -126,6 +126,13 @@ pub(crate) struct SandboxArgs {
     /// Show a host path inside, read-only unless it ends in `:rw` (repeatable).
     #[arg(long, value_name = "SRC:DST[:rw]")]
     pub(crate) mount: Vec<String>,
+    /// What of the forbidden the sandbox tries itself before the command: quick, full, or paranoid, which tries it
+    /// again afterwards.
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) receipt: Option<String>,
+    /// The same as `--receipt paranoid`.
+    #[arg(long, conflicts_with = "receipt")]
+    pub(crate) paranoid: bool,
     /// Container runtime, where the engine has it: crun, runsc, kata.
     #[arg(long, value_name = "NAME")]
     pub(crate) runtime: Option<String>,
@@ -145,6 +152,8 @@ pub(crate) struct SandboxArgs {
 
 /// Adds the flags to the entries of the topmost layer.
 pub(crate) fn flags(args: &SandboxArgs, entries: &mut Entries) -> Result<(), Refusal> {
+    let receipt =
+        if args.paranoid { Some(Proof::Paranoid.name().to_owned()) } else { args.receipt.clone() };
     let single = [
         (Key::SandboxBackend, &args.sandbox),
         (Key::SandboxImage, &args.image),
@@ -157,6 +166,7 @@ pub(crate) fn flags(args: &SandboxArgs, entries: &mut Entries) -> Result<(), Ref
         (Key::SandboxTimeout, &args.timeout),
         (Key::SandboxIdleTimeout, &args.idle_timeout),
         (Key::SandboxRuntime, &args.runtime),
+        (Key::SandboxReceipt, &receipt),
     ];
     let lists = [
         (Key::SandboxAllowHosts, &args.allow_host),

@@ -179,6 +179,7 @@ pub(super) fn receipt(
             mechanism: mechanism.to_owned(),
             state: Held::Enforced,
             read_back,
+            probes: Vec::new(),
         })
         .collect()
 }

@@ -122,6 +122,8 @@ pub(super) fn request(plan: &Plan, ground: &Ground) -> Result<CreateRequest, Unf
         limits,
         // Its text is in `ground`; without one the engine's own filter is on.
         seccomp: _,
+        // Asked of the first process itself, by its owner.
+        proof: _,
         runtime,
         terminal,
         // Judged before anything was asked of an engine.

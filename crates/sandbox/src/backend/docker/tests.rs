@@ -65,6 +65,7 @@ fn spec() -> SandboxSpec {
         host_env: BTreeMap::from([("PATH".parse().unwrap(), "/usr/bin".to_owned())]),
         toolchains: vec![host_path("/home/ada/.cargo/bin")],
         seccomp: Seccomp::Default,
+        proof: Default::default(),
         runtime: None,
         terminal: Terminal::Streams,
         relax: BTreeSet::new(),

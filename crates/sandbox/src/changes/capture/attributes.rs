@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
 use cofferdam_core::changes::Stripped;
+use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{fgetxattr, flistxattr};
 use rustix::io::Errno;
@@ -108,7 +109,7 @@ pub(crate) fn is_opaque(dir: BorrowedFd<'_>, marks: Marks) -> io::Result<bool> {
 fn opacity(fd: BorrowedFd<'_>, marks: Marks) -> io::Result<Opacity> {
     let mut value = [0; 8];
     Ok(match fgetxattr(fd, marks.opaque(), &mut value)? {
-        1 if value[0] == b'y' => Opacity::Whole,
+        1 if value[0] == b'y' && !weakened(Weakness::Opaque) => Opacity::Whole,
         1 if value[0] == b'x' => Opacity::Whiteouts,
         _ => Opacity::None,
     })
