@@ -3,6 +3,7 @@
 //!
 //! - `test`: everything that must hold before a change goes in.
 //! - `bench`: speed, measured in interleaved rounds against a base.
+//! - `mutants`: opens holes on purpose and sees them noticed.
 //! - `bless`: writes the generated references anew.
 //! - `build`: the program as it is given out.
 
@@ -16,6 +17,7 @@ mod args;
 mod bench;
 mod bless;
 mod cargo;
+mod mutants;
 mod provide;
 mod release;
 mod test;
@@ -30,6 +32,7 @@ Usage: cargo xtask COMMAND
 Commands:
   test    format, lints, tests and documentation tests, all of them
   bench   measure speed
+  mutants open holes on purpose, and see that tests notice
   bless   write the generated references anew
   build   the release binary, one file that needs nothing else
 
@@ -53,6 +56,7 @@ fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     match args.next().as_deref() {
         Some("test") => test::run(args),
         Some("bench") => bench::run(args),
+        Some("mutants") => mutants::run(args),
         Some("bless") => bless::run(args),
         Some("build") => release::run(args),
         Some("help" | "--help" | "-h") => {

@@ -97,6 +97,13 @@ fn a_command_that_leaves_others_behind_is_tried_after_all_the_same() {
 }
 
 #[test]
+fn what_the_command_made_is_tried_after_it() {
+    let env = TestEnv::with_binary(BINARY);
+    claim::run(&env, &["--paranoid"], "mkdir -p /tmp/made").assert_exit(0);
+    assert!(probes(&env).iter().all(|probe| probe["again"] == true));
+}
+
+#[test]
 fn where_it_cannot_be_tried_it_is_refused() {
     let env = TestEnv::with_binary(BINARY);
     let local = ["run", "--sandbox", "local", "--receipt", "full", "--", "true"];

@@ -162,8 +162,6 @@ impl Verifier {
         let seq = self.head.seq + 1;
         let broken = |fault| Broken { line: self.lines, seq, fault };
         let entry = read_entry::<E>(line).map_err(&broken)?;
-        if entry.seq != seq || entry.prev != self.head.hash {
-        let entry = read_entry(line).map_err(&broken)?;
         let linked = entry.seq == seq && entry.prev == self.head.hash;
         if !linked && !weakened(Weakness::Chain) {
             return Err(broken(Fault::Unlinked));

@@ -64,7 +64,6 @@ weaknesses! {
     ForbiddenMounts = "forbidden-mounts", "Any path can be mounted.";
     UnknownKeys = "unknown-keys", "Keys that nobody knows are passed over.";
     ProjectLoosens = "project-loosens", "An untrusted project file loosens.";
-    WiderNetwork = "wider-network", "Any network may be asked for.";
     Environment = "environment", "Any variable of the host may be passed.";
 }
 

@@ -76,6 +76,24 @@ fn files_keep_the_rules() {
 }
 
 #[track_caller]
+/// A build with holes is for tests: nothing turns them on by itself, and no release can be built with them.
+#[test]
+fn no_release_has_holes() {
+    let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec().unwrap();
+    for package in &metadata.packages {
+        let default = package.features.get("default").cloned().unwrap_or_default();
+        assert!(!default.iter().any(|feature| feature.contains("weaken")), "{}", package.name);
+        for dependency in &package.dependencies {
+            let asks = dependency.features.iter().any(|feature| feature == "weaken");
+            assert!(!asks, "{} has holes in {}", package.name, dependency.name);
+        }
+    }
+    let root = metadata.workspace_root.as_std_path();
+    let source = std::fs::read_to_string(root.join("crates/core/src/weaken.rs")).unwrap();
+    let guard = "#[cfg(all(feature = \"weaken\", not(debug_assertions)))]\ncompile_error!(";
+    assert!(source.contains(guard), "a release could be built with holes");
+}
+
 fn assert_none(violations: &[String]) {
     assert!(violations.is_empty(), "{} violations:\n{}", violations.len(), violations.join("\n"));
 }
