@@ -95,9 +95,9 @@ fn is_noticed(mutant: &Mutant) -> Result<bool> {
     }
 }
 
-/// Only the test binaries that are needed are built.
+/// Only the test binaries that are needed are built, and as `cargo xtask test` builds them.
 fn nextest(mutants: &[&Mutant], filter: &str) -> Command {
-    let mut command = cargo(["nextest", "run", "-p", "cofferdam-cli", "--features", FEATURES]);
+    let mut command = cargo(["nextest", "run", "-p", "cofferdam-cli", "--all-features"]);
     let binaries: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.binary).collect();
     for binary in binaries {
         command.args(["--test", binary]);
@@ -105,8 +105,6 @@ fn nextest(mutants: &[&Mutant], filter: &str) -> Command {
     command.args(["--no-fail-fast", "-E", filter]);
     command
 }
-
-const FEATURES: &str = "weaken,fault-injection";
 
 impl Mutant {
     fn filter(&self) -> String {

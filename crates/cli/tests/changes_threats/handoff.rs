@@ -2,72 +2,26 @@
 
 use std::process::Command;
 
+use cofferdam_core::attack::{Way, all};
+
 use super::*;
 
-/// A path, and the class that holds it.
-const PLANTED: &[(&str, &str)] = &[
-    (".git/hooks/pre-commit", "git-internals"),
-    (".git/hooks/post-checkout", "git-internals"),
-    (".git/config", "git-internals"),
-    (".git/config.worktree", "git-internals"),
-    (".git/info/attributes", "git-internals"),
-    (".git/modules/lib/config", "git-internals"),
-    (".git/modules/lib/hooks/post-merge", "git-internals"),
-    ("vendor/sub/.git/config", "git-internals"),
-    ("elsewhere/.git", "git-internals"),
-    ("store/config", "git-internals"),
-    ("store/hooks/pre-push", "commit-hooks"),
-    (".GIT/config", "git-internals"),
-    ("GIT~1/config", "git-internals"),
-    ("x/.g\u{200c}it/hooks/update", "git-internals"),
-    (".gitmodules", "git-attributes"),
-    ("a/.gitattributes", "git-attributes"),
-    (".github/workflows/ci.yml", "ci"),
-    (".gitlab-ci.yml", "ci"),
-    ("Jenkinsfile", "ci"),
-    (".pre-commit-config.yaml", "commit-hooks"),
-    (".husky/pre-commit", "commit-hooks"),
-    ("lefthook.yml", "commit-hooks"),
-    (".vscode/tasks.json", "editor"),
-    (".vscode/launch.json", "editor"),
-    (".vscode/settings.json", "editor"),
-    (".vscode/extensions.json", "editor"),
-    (".idea/workspace.xml", "editor"),
-    ("a.code-workspace", "editor"),
-    (".devcontainer/devcontainer.json", "editor"),
-    (".envrc", "shell-env"),
-    (".tool-versions", "shell-env"),
-    ("mise.toml", "shell-env"),
-    ("Makefile", "build-scripts"),
-    ("package.json", "package-scripts"),
-    (".npmrc", "package-scripts"),
-    (".yarnrc.yml", "package-scripts"),
-    ("pip.conf", "package-scripts"),
-    ("pyproject.toml", "package-scripts"),
-    ("setup.py", "package-scripts"),
-    ("sitecustomize.py", "interpreter-startup"),
-    ("lib/evil.pth", "interpreter-startup"),
-    ("tests/conftest.py", "interpreter-startup"),
-    ("build.rs", "build-scripts"),
-    (".cargo/config.toml", "build-scripts"),
-    ("rust-toolchain.toml", "build-scripts"),
-    ("gradle/wrapper/gradle-wrapper.jar", "build-scripts"),
-    (".mvn/extensions.xml", "build-scripts"),
-    (".claude/settings.json", "agent-settings"),
-    (".codex/config.toml", "agent-settings"),
-    (".gemini/settings.json", "agent-settings"),
-    (".cursor/mcp.json", "agent-settings"),
-    (".mcp.json", "agent-settings"),
-    ("AGENTS.md", "agent-settings"),
-    ("CLAUDE.md", "agent-settings"),
-    ("cofferdam.yaml", "cofferdam-config"),
-    ("Dockerfile", "build-scripts"),
-    (".ssh/authorized_keys", "shell-env"),
-    (".local/bin/ls", "shell-env"),
-];
+/// A path, and the class that holds it: those of the attack suite, and some that only mean something together.
+fn planted() -> Vec<(&'static str, &'static str)> {
+    let alone = all().filter_map(|attack| match attack.way {
+        Way::Planted { path, class } => Some((path, class)),
+        _ => None,
+    });
+    let together = [
+        ("store/config", "git-internals"),
+        ("store/hooks/pre-push", "commit-hooks"),
+        (".vscode/extensions.json", "editor"),
+    ];
+    alone.chain(together).collect()
+}
 
 fn planting() -> String {
-    let each = PLANTED.iter().map(|(path, _)| {
+    let each = planted().into_iter().map(|(path, _)| {
         let dir = std::path::Path::new(path).parent().unwrap().display().to_string();
         let dir = if dir.is_empty() { ".".to_owned() } else { dir };
         format!("mkdir -p '{dir}'; echo '{{}}' > '{path}'; ")
@@ -81,7 +35,7 @@ fn everything_that_runs_later_is_named_and_needs_its_own_yes() {
     stage(&env, &format!("{} echo fine > fine.txt", planting()));
     let all = env.run(["gate", "--json"]).json();
     let entries = all["entries"].as_array().unwrap();
-    for (path, class) in PLANTED {
+    for (path, class) in &planted() {
         let entry = entries.iter().find(|entry| entry["path"] == *path).unwrap();
         let classes = entry["classes"].to_string();
         assert!(classes.contains(&format!("\"{class}\"")), "{path}: {entry}");
@@ -97,7 +51,7 @@ fn everything_that_runs_later_is_named_and_needs_its_own_yes() {
     env.run(["apply", "--allow-class", "ci", ".github", "fine.txt"]).assert_exit(0);
     assert_eq!(names(&env), [".github", "fine.txt"]);
     env.run(["apply", "--rest"]).assert_exit(0);
-    for (path, _) in PLANTED.iter().filter(|(_, class)| *class != "ci") {
+    for (path, _) in planted().iter().filter(|(_, class)| *class != "ci") {
         assert!(!env.workspace().join(path).exists(), "{path} came with the rest");
     }
     // Its twin: with the yes it comes.
