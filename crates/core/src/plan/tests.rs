@@ -51,6 +51,7 @@ fn spec() -> SandboxSpec {
             output: ByteSize::mib(64),
         },
         fetch: Fetch { pull: Pull::Never, timeout: Span::secs(600) },
+        proof: Proof::Quick,
         readonly_root: true,
         tmpfs: BTreeMap::from([("/tmp".into(), ByteSize::mib(512))]),
         mounts: vec![],
@@ -327,6 +328,20 @@ fn a_command_of_a_session_may_only_ask_for_less() {
     assert_eq!(field(ExecSpec::default()), "command");
     let workdir = Some("../out".into());
     assert_eq!(field(ExecSpec { workdir, ..exec }), "workdir");
+}
+
+#[test]
+fn what_is_forbidden_is_tried_only_where_something_is() {
+    let asked = |proof, purpose| SandboxSpec { proof, purpose, ..spec() };
+    let refused = |spec: &SandboxSpec, caps: &Caps| super::rules::proof(spec, caps).is_err();
+    let native = Caps { backend: Backend::Native, ..Caps::local() };
+    for proof in [Proof::Quick, Proof::Full, Proof::Paranoid] {
+        let command = asked(proof, Purpose::Command);
+        assert!(!refused(&command, &native));
+        assert_eq!(refused(&command, &Caps::local()), proof > Proof::Quick, "{proof}");
+        let session = asked(proof, Purpose::Session);
+        assert_eq!(refused(&session, &native), proof == Proof::Paranoid, "{proof}");
+    }
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn samples(key: Key) -> &'static [&'static str] {
         }
         Key::ChangesBudgetShare => &["1", "50", "100"],
         Key::SandboxPull => &["never", "missing", "always"],
+        Key::SandboxReceipt => &["quick", "full", "paranoid"],
         Key::SandboxPullTimeout | Key::SandboxTimeout | Key::ImagesTimeout => &["1s", "10m", "24h"],
         Key::SandboxIdleTimeout => &["1s", "10m", "off"],
         Key::SandboxStopGrace => &["0", "10s", "10m"],
@@ -85,6 +86,9 @@ fn allows_more(key: Key, a: &Value, b: &Value) -> bool {
         Value::Network(network) => {
             ["none", "allow", "bridge", "host"].iter().position(|n| *n == network.name()).unwrap()
                 as u64
+        }
+        Value::Proof(proof) => {
+            ["paranoid", "full", "quick"].iter().position(|n| *n == proof.name()).unwrap() as u64
         }
         Value::Pull(pull) => {
             ["never", "missing", "always"].iter().position(|n| *n == pull.name()).unwrap() as u64
