@@ -15,7 +15,6 @@ mod figures;
 mod image;
 mod overhead;
 mod page;
-mod place;
 mod rounds;
 mod search;
 mod session;
@@ -28,9 +27,9 @@ use anyhow::Result;
 
 use crate::args::{Args, Usage};
 use crate::cargo::root;
+use crate::place::{self, Place};
 use case::Case;
 use figures::Table;
-use place::Place;
 use rounds::Rounds;
 
 const HELP: &str = "\

@@ -4,6 +4,7 @@
 //! - `test`: everything that must hold before a change goes in.
 //! - `bench`: speed, measured in interleaved rounds against a base.
 //! - `mutants`: opens holes on purpose and sees them noticed.
+//! - `drill`: kills, load, endurance and faults, until something gives.
 //! - `bless`: writes the generated references anew.
 //! - `build`: the program as it is given out.
 
@@ -17,7 +18,10 @@ mod args;
 mod bench;
 mod bless;
 mod cargo;
+mod dice;
+mod drill;
 mod mutants;
+mod place;
 mod provide;
 mod release;
 mod test;
@@ -33,6 +37,7 @@ Commands:
   test    format, lints, tests and documentation tests, all of them
   bench   measure speed
   mutants open holes on purpose, and see that tests notice
+  drill   kill, crowd, wear out and starve the program, and see what is left
   bless   write the generated references anew
   build   the release binary, one file that needs nothing else
 
@@ -57,6 +62,7 @@ fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         Some("test") => test::run(args),
         Some("bench") => bench::run(args),
         Some("mutants") => mutants::run(args),
+        Some("drill") => drill::run(args),
         Some("bless") => bless::run(args),
         Some("build") => release::run(args),
         Some("help" | "--help" | "-h") => {

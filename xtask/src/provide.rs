@@ -55,6 +55,7 @@ const PROGRAMS: &[Program] = &[
         package: "postgresql",
         why: "the other database of the control plane",
     },
+    Program { name: "faketime", package: "faketime", why: "a clock that jumps, in drills" },
     Program { name: "ps", package: "procps", why: "processes seen from inside a sandbox" },
 ];
 

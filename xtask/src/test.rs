@@ -12,12 +12,14 @@ mod postgres;
 mod python;
 mod steps;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 
 use crate::args::{Args, Usage};
 use crate::cargo::{cargo, succeed};
+use crate::drill;
 use crate::provide::{self, Install};
 use crate::release;
 use engine::Engines;
@@ -29,7 +31,7 @@ const HELP: &str = "\
 Usage: cargo xtask test [OPTIONS]
 
 Installs missing programs, checks format and lints, starts container engines and a PostgreSQL for the tests, runs all tests and documentation tests,
-and the claims about sandboxes once more on each engine; lists every skipped test with its reason. Ends with a line `N passed, N failed, N skipped`, in which a check
+and the claims about sandboxes once more on each engine, and each drill in its short form; lists every skipped test with its reason. Ends with a line `N passed, N failed, N skipped`, in which a check
 that fails without being a test counts as one failure.
 
 Options:
@@ -78,6 +80,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
             }
         }
         drop((engines, postgres));
+        if let (Some(program), None) = (&program, &options.filter) {
+            steps.run("drills", || drills(program));
+        }
         if options.filter.is_none() {
             steps.run("doc test", doc::run);
         }
@@ -93,6 +98,19 @@ const PASSES: [(&str, Pass); 3] = [
 
 const LINT: [&str; 7] =
     ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+
+/// Each drill in its short form is a test.
+fn drills(program: &Path) -> Result<Counts> {
+    let mut counts = Counts::default();
+    for report in drill::short(program)? {
+        print!("{}", report.text());
+        match report.wrong.len() {
+            0 => counts.passed += 1,
+            _ => counts.failed += 1,
+        }
+    }
+    Ok(counts)
+}
 
 /// A step that is no test.
 fn check(result: Result<()>) -> Result<Counts> {

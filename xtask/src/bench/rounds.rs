@@ -1,11 +1,11 @@
 //! Interleaved rounds: every case once a round, in random order.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
 use super::case::Case;
+use crate::dice::Dice;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rounds {
@@ -47,29 +47,6 @@ pub(crate) fn measure(cases: &mut [Case], rounds: Rounds) -> Result<Vec<Times>> 
         }
     }
     Ok(all)
-}
-
-/// Random numbers, good enough to shuffle a handful of cases (xorshift64).
-struct Dice(u64);
-
-impl Dice {
-    fn new() -> Self {
-        // The standard library seeds its hashers at random; zero is the one state that stays put.
-        Self(RandomState::new().build_hasher().finish() | 1)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % end as u64).unwrap_or(0)
-    }
-
-    fn shuffle(&mut self, order: &mut [usize]) {
-        for last in (1..order.len()).rev() {
-            order.swap(last, self.below(last + 1));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -63,8 +63,13 @@ impl Store {
         // After the lock: where something is written and no lock is held, the owner is dead.
         let text = serde_json::to_vec(mark)
             .unwrap_or_else(|_| unreachable!("a mark is numbers and names"));
-        marker.write_all(&text).map_err(StateError::io("write", &path))?;
-        make_private_dir(&self.dir(run))?;
+        let written = marker.write_all(&text).map_err(StateError::io("write", &path));
+        if let Err(error) = written.and_then(|()| make_private_dir(&self.dir(run))) {
+            // Nothing was begun. An empty mark could be one that is about to be written, and would be left
+            // alone for a minute.
+            fs::remove_file(&path).map_err(StateError::io("remove", &path))?;
+            return Err(error);
+        }
         Ok(marker)
     }
 

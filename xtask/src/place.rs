@@ -1,4 +1,4 @@
-//! A temporary home for what is measured: own state, own settings, removed at the end.
+//! A temporary home for what is measured or drilled: own state, own settings, removed at the end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ impl Place {
     pub(crate) fn new() -> Result<Self> {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let (pid, count) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let top = std::env::temp_dir().join(format!("cofferdam-bench-{pid}-{count}"));
+        let top = std::env::temp_dir().join(format!("cofferdam-place-{pid}-{count}"));
         // Fails where it exists: what lies there is not ours.
         fs::create_dir(&top).with_context(|| format!("cannot make {}", top.display()))?;
         let place = Self(top);
@@ -23,6 +23,10 @@ impl Place {
             fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         }
         Ok(place)
+    }
+
+    pub(crate) fn top(&self) -> &Path {
+        &self.0
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {

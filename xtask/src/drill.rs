@@ -1,0 +1,196 @@
+//! `cargo xtask drill`: what happens to the program when its surroundings are bad to it.
+//!
+//! Each drill is a file: [`crash`] kills its processes, [`load`] crowds it, [`soak`] wears it out, [`faults`]
+//! takes away what it needs. All work in a [`Scene`] of their own, look at the host through [`traces`] and
+//! not through what the program says of itself, and end in a [`Report`].
+
+mod crash;
+mod faults;
+mod load;
+mod processes;
+mod report;
+mod scene;
+mod soak;
+mod traces;
+mod watch;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+
+use crate::args::{Args, Usage};
+use crate::dice::Dice;
+use crate::release;
+use report::{Print, Report};
+
+const HELP: &str = "\
+Usage: cargo xtask drill crash|load|soak|faults [OPTIONS]
+
+Ends with exit code 1 if anything was lost or left behind, and says what.
+
+Drills:
+  crash   kill -9 one process of ours at a random moment, again and again: the command line, the first
+          process of a sandbox, the holder of a session, the launcher, the one that applies, the command itself.
+          Then `gc` once: no process, mount, control group or mark is left, every tree is as before an apply
+          or as after it, every run that said it went well has its record and its changes, and the audit log
+          verifies
+  load    many agents at once, all inside at the same moment: each sees its own workspace, variables and
+          changes, and nobody else's
+  soak    many runs after each other, by a launcher, in a session and plain: what lives on gains no memory, no
+          descriptors, and the host no control groups, mounts or files
+  faults  no disk space, no descriptors, a read-only state directory, a clock that jumps, parts that stand
+          still: a clear error and the right exit code, nothing left, and the next run works
+
+Options:
+  --kills N        kills of `crash` (1000)
+  --agents N       agents of `load` (64)
+  --runs N         runs of `soak` (20000)
+  --seed N         the random numbers of `crash` again
+  --sandbox NAME   native (the default), docker or podman; for `crash` and `load`, with the engine of DOCKER_HOST
+                   or CONTAINER_HOST
+  --program FILE   this program, and not the release binary, built first
+  --json           print JSON
+  --help           this text
+
+Examples:
+  cargo xtask drill crash
+  cargo xtask drill crash --kills 100 --seed 7
+  cargo xtask drill soak --runs 500 --json";
+
+pub(crate) fn run(args: Args) -> Result<ExitCode> {
+    let Some(options) = Options::parse(args)? else {
+        println!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let program = match &options.program {
+        Some(program) => program.canonicalize().with_context(|| program.display().to_string())?,
+        None => release::binary()?,
+    };
+    let report = perform(options.drill, &Asked { program, size: options.size, ..options.asked })?;
+    Ok(report.close(options.print))
+}
+
+/// The short form of all of them, for `cargo xtask test`.
+pub(crate) fn short(program: &Path) -> Result<Vec<Report>> {
+    let asked = |size| Asked { program: program.to_owned(), size: Some(size), ..Asked::default() };
+    let short = [(Drill::Crash, 30), (Drill::Load, 64), (Drill::Soak, 100), (Drill::Faults, 1)];
+    short.into_iter().map(|(drill, size)| perform(drill, &asked(size))).collect()
+}
+
+fn perform(drill: Drill, asked: &Asked) -> Result<Report> {
+    match drill {
+        Drill::Crash => crash::perform(asked),
+        Drill::Load => load::perform(asked),
+        Drill::Soak => soak::perform(asked),
+        Drill::Faults => faults::perform(asked),
+    }
+}
+
+/// What a drill has to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Asked {
+    program: PathBuf,
+    /// Kills, agents or runs; each drill has its own default.
+    size: Option<usize>,
+    seed: u64,
+    sandbox: String,
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        let (program, sandbox) = (PathBuf::new(), "native".to_owned());
+        Self { program, size: None, seed: Dice::new().next() >> 32, sandbox }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Drill {
+    Crash,
+    Load,
+    Soak,
+    Faults,
+}
+
+impl Drill {
+    fn named(word: &str) -> Option<Self> {
+        Some(match word {
+            "crash" => Self::Crash,
+            "load" => Self::Load,
+            "soak" => Self::Soak,
+            "faults" => Self::Faults,
+            _ => return None,
+        })
+    }
+
+    /// The option that says how much of it.
+    fn size_option(self) -> Option<&'static str> {
+        match self {
+            Self::Crash => Some("--kills"),
+            Self::Load => Some("--agents"),
+            Self::Soak => Some("--runs"),
+            Self::Faults => None,
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    drill: Drill,
+    asked: Asked,
+    size: Option<usize>,
+    program: Option<PathBuf>,
+    print: Print,
+}
+
+impl Options {
+    /// `None` where help was asked for.
+    fn parse(mut args: Args) -> Result<Option<Self>, Usage> {
+        let drill = match args.next() {
+            Some(word) if ["--help", "-h"].contains(&word.as_str()) => return Ok(None),
+            Some(word) => Drill::named(&word).ok_or_else(|| Usage::unknown(&word, "drill"))?,
+            None => return Err(Usage::new(HELP)),
+        };
+        let asked = Asked::default();
+        let mut options = Self { drill, asked, size: None, program: None, print: Print::Text };
+        while let Some(word) = args.next() {
+            match word.as_str() {
+                size if drill.size_option() == Some(size) => {
+                    options.size = Some(args.number(size)?);
+                }
+                "--seed" => options.asked.seed = args.number("--seed")? as u64,
+                "--sandbox" if matches!(drill, Drill::Crash | Drill::Load) => {
+                    let name = args.value("--sandbox")?;
+                    if !["native", "docker", "podman"].contains(&name.as_str()) {
+                        return Err(Usage::new(format!("no drill on {name:?}")));
+                    }
+                    options.asked.sandbox = name;
+                }
+                "--program" => options.program = Some(args.value("--program")?.into()),
+                "--json" => options.print = Print::Json,
+                "--help" | "-h" => return Ok(None),
+                other => return Err(Usage::unknown(other, "drill")),
+            }
+        }
+        Ok(Some(options))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_understood_or_refused() {
+        let parse = |words: &[&str]| Options::parse(Args::from_words(words));
+        let options = parse(&["crash", "--kills=7", "--seed", "3", "--json"]).unwrap().unwrap();
+        assert_eq!((options.drill, options.size), (Drill::Crash, Some(7)));
+        assert_eq!((options.asked.seed, options.print), (3, Print::Json));
+        assert_eq!(parse(&["soak", "--help"]).unwrap(), None);
+        // A size that is another drill's would be ignored.
+        assert!(parse(&["load", "--kills", "7"]).is_err());
+        assert!(parse(&["faults", "--sandbox", "docker"]).is_err());
+        assert!(parse(&["crash", "--sandbox", "local"]).is_err());
+        assert!(parse(&["crush"]).is_err() && parse(&[]).is_err());
+    }
+}

@@ -1,0 +1,171 @@
+//! Kills one process of ours at a random moment, until enough have been killed; then cleans up once and
+//! looks at what is left and what is lost.
+//!
+//! Several actors work at once, in workspaces of their own and in one state directory. Each does one
+//! [`act`] at a time while its killer waits for a moment to choose a victim among that actor's processes: a
+//! part of the program first, then one process of that part, so that the one launcher is hit as often as
+//! the many sandboxes it keeps.
+
+mod act;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use serde_json::Value;
+
+use super::processes::{self, Signal};
+use super::report::Report;
+use super::scene::{Actor, Scene};
+use super::{Asked, traces};
+use crate::dice::Dice;
+use act::{Act, Doer, Promise};
+
+const ACTORS: usize = 3;
+const KILLS: usize = 1000;
+
+pub(super) fn perform(asked: &Asked) -> Result<Report> {
+    let scene = Scene::new(asked)?;
+    let kills = asked.size.unwrap_or(KILLS);
+    let tally = Tally::default();
+    let mut report = Report::new("crash");
+    let mut promises = Vec::new();
+    thread::scope(|scope| -> Result<()> {
+        let workers: Vec<_> = (0..ACTORS)
+            .map(|number| {
+                let (scene, tally) = (&scene, &tally);
+                let dice = Dice::seeded(asked.seed + number as u64);
+                scope.spawn(move || work(&scene.actor(number)?, dice, tally, kills))
+            })
+            .collect();
+        for worker in workers {
+            let done = worker.join().map_err(|_| anyhow!("an actor has panicked"))??;
+            promises.extend(done.kept);
+            done.wrong.into_iter().for_each(|wrong| report.wrong(wrong));
+        }
+        Ok(())
+    })?;
+    report.count("seed", asked.seed);
+    report.count("kills", tally.kills.load(Ordering::Relaxed));
+    let roles = tally.roles.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    for (role, count) in roles {
+        report.count(format!("  of a {role}"), count);
+    }
+    let mut seen = tally.seen.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    seen.extend(traces::ids(&scene.state()));
+    closing(&scene, &seen, &promises, &mut report)?;
+    Ok(report)
+}
+
+#[derive(Default)]
+struct Tally {
+    kills: AtomicUsize,
+    roles: Mutex<BTreeMap<&'static str, usize>>,
+    /// Every id that was in the state directory when somebody was killed, and where.
+    seen: Mutex<BTreeMap<String, String>>,
+}
+
+/// What an actor found, and what the program promised it.
+struct Done {
+    kept: Vec<Promise>,
+    wrong: Vec<String>,
+}
+
+fn work(actor: &Actor<'_>, mut dice: Dice, tally: &Tally, kills: usize) -> Result<Done> {
+    let mut doer = Doer::new(actor)?;
+    let mut done = Done { kept: Vec::new(), wrong: Vec::new() };
+    let mut usual = BTreeMap::new();
+    for act in Act::ALL {
+        let start = Instant::now();
+        done.kept.extend(doer.perform(act)?);
+        usual.insert(act, start.elapsed());
+        if !doer.went_well {
+            bail!("{act:?} does not go well, with nobody killed");
+        }
+    }
+    while tally.kills.load(Ordering::Relaxed) < kills {
+        let act = Act::ALL[dice.below(Act::ALL.len())];
+        let span = usual.get(&act).copied().unwrap_or_default() * 6 / 5;
+        let micros = usize::try_from(span.as_micros()).unwrap_or(usize::MAX);
+        let moment = Duration::from_micros(dice.below(micros) as u64);
+        let kept = thread::scope(|scope| {
+            let killer = scope.spawn(|| kill_one(actor, moment, &mut dice, tally));
+            let kept = doer.perform(act);
+            killer.join().map_err(|_| anyhow!("the killer has panicked"))?;
+            kept
+        })?;
+        done.kept.extend(kept);
+        done.wrong.extend(doer.settle(act)?);
+    }
+    done.wrong.extend(doer.close()?);
+    Ok(done)
+}
+
+fn kill_one(actor: &Actor<'_>, moment: Duration, dice: &mut Dice, tally: &Tally) {
+    thread::sleep(moment);
+    let mut parts: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for process in processes::below(&actor.home) {
+        parts.entry(process.role()).or_default().push(process.pid);
+    }
+    if let Ok(mut seen) = tally.seen.lock() {
+        seen.extend(traces::ids(&actor.scene.state()));
+    }
+    let part = dice.below(parts.len());
+    let Some((role, pids)) = parts.into_iter().nth(part) else { return };
+    if processes::send(Signal::Kill, pids[dice.below(pids.len())]) {
+        tally.kills.fetch_add(1, Ordering::Relaxed);
+        if let Ok(mut roles) = tally.roles.lock() {
+            *roles.entry(role).or_default() += 1;
+        }
+    }
+}
+
+/// Cleans up once, and looks.
+fn closing(
+    scene: &Scene,
+    seen: &BTreeMap<String, String>,
+    promises: &[Promise],
+    report: &mut Report,
+) -> Result<()> {
+    let gc = scene.finish(&["gc", "--json"])?;
+    report.expect(gc.code() == Some(0), || format!("gc: {}", gc.story()));
+    traces::left(scene, seen).into_iter().for_each(|left| report.wrong(format!("left: {left}")));
+    if scene.sandbox != "native" {
+        containers(scene, report)?;
+    }
+    let audit = scene.finish(&["audit", "verify"])?;
+    report.expect(audit.code() == Some(0), || format!("audit verify: {}", audit.story()));
+    let runs = scene.finish(&["runs", "--limit", "0", "--json"])?;
+    report.expect(runs.code() == Some(0), || format!("runs: {}", runs.story()));
+    let list: Value = serde_json::from_str(&runs.stdout).context("`runs --json` is not JSON")?;
+    let list = list.as_array().cloned().unwrap_or_default();
+    report.count("runs on record", list.len());
+    for run in list.iter().filter(|run| run["outcome"]["class"].is_null()) {
+        report.wrong(format!("a run is on record that never ended: {run}"));
+    }
+    for promise in promises {
+        if let Some(broken) = promise.broken(scene)? {
+            report.wrong(format!("lost: {broken}"));
+        }
+    }
+    report.count("promises kept to somebody who was answered", promises.len());
+    Ok(())
+}
+
+/// Containers with our label of this state directory, in the engine that was used.
+fn containers(scene: &Scene, report: &mut Report) -> Result<()> {
+    let variable = if scene.sandbox == "podman" { "CONTAINER_HOST" } else { "DOCKER_HOST" };
+    let host = std::env::var(variable).with_context(|| format!("{variable} is not set"))?;
+    let filter = format!("label=cofferdam.state={}", scene.state().display());
+    let mut docker = std::process::Command::new("docker");
+    docker.args(["-H", &host, "ps", "--all", "--quiet", "--filter", &filter]);
+    let text = crate::cargo::output_of(&mut docker)?;
+    for id in String::from_utf8_lossy(&text).lines() {
+        report.wrong(format!("left: container {id}"));
+    }
+    Ok(())
+}

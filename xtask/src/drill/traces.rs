@@ -1,0 +1,120 @@
+//! What is left on the host of a scene's runs. Read from the kernel and the disk, whatever the program says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::processes;
+use super::scene::Scene;
+
+/// How deep control groups are looked for.
+const DEPTH: usize = 6;
+/// A mount namespace is taken down after the answer was given.
+const SETTLING: Duration = Duration::from_secs(3);
+
+/// Looks again for a moment, until there is nothing; then one line for each thing that stays.
+pub(super) fn left(scene: &Scene, seen: &BTreeMap<String, String>) -> Vec<String> {
+    let end = Instant::now() + SETTLING;
+    loop {
+        let found = look(scene, seen);
+        if found.is_empty() || Instant::now() > end {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn look(scene: &Scene, seen: &BTreeMap<String, String>) -> Vec<String> {
+    let top = scene.place.top();
+    let mut found: Vec<String> = processes::below(top)
+        .into_iter()
+        .map(|process| format!("process {} {}", process.pid, process.line))
+        .collect();
+    // A fault may have put a file system of its own there.
+    let own = scene.place.state().display().to_string();
+    let others = mounts(top).into_iter().filter(|point| *point != own);
+    found.extend(others.map(|point| format!("mount {point}")));
+    let group =
+        |(dir, whose): (PathBuf, &str)| format!("control group {} of {whose}", dir.display());
+    found.extend(groups(seen).into_iter().map(group));
+    for kind in ["active", "waste", "pool", "applying"] {
+        let dir = scene.state().join(kind);
+        found.extend(
+            names_in(&dir).into_iter().map(|name| format!("{kind}/{name} in the state directory")),
+        );
+    }
+    found
+}
+
+/// Ids of runs and of prepared sandboxes that the state directory knows of now, and where they stand there.
+pub(super) fn ids(state: &Path) -> BTreeMap<String, String> {
+    let launchers = names_in(&state.join("pool")).into_iter().map(|name| format!("pool/{name}"));
+    let mut ids = BTreeMap::new();
+    for kind in ["waste", "runs", "pool", "active"].map(str::to_owned).into_iter().chain(launchers)
+    {
+        for name in names_in(&state.join(&kind)) {
+            if let Some(id) = name.get(..26) {
+                ids.insert(id.to_owned(), kind.clone());
+            }
+        }
+    }
+    ids
+}
+
+/// Control groups that carry one of these ids, and whose it is.
+pub(super) fn groups(ids: &BTreeMap<String, String>) -> Vec<(PathBuf, &str)> {
+    let mut found = Vec::new();
+    let mut rest = vec![(PathBuf::from("/sys/fs/cgroup"), 0)];
+    while let Some((dir, depth)) = rest.pop() {
+        for name in names_in(&dir) {
+            let path = dir.join(&name);
+            if !path.is_dir() || path.is_symlink() {
+                continue;
+            }
+            let id = name.find("01").and_then(|at| name.get(at..at + 26));
+            match id.and_then(|id| ids.get(id)) {
+                Some(whose) => found.push((path, whose.as_str())),
+                None if depth < DEPTH => rest.push((path, depth + 1)),
+                None => {}
+            }
+        }
+    }
+    found
+}
+
+/// Mounts at or of something below `top`, in this mount namespace.
+pub(super) fn mounts(top: &Path) -> Vec<String> {
+    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let top = top.display().to_string();
+    let ours = text.lines().filter(|line| line.contains(&top));
+    ours.filter_map(|line| line.split(' ').nth(4)).map(str::to_owned).collect()
+}
+
+/// A directory that is not there has nothing in it.
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drill::Asked;
+
+    #[test]
+    fn what_is_left_is_found_wherever_it_is() {
+        let scene = Scene::new(&Asked::default()).unwrap();
+        assert_eq!(look(&scene, &BTreeMap::new()), Vec::<String>::new());
+        let id = "01m7j0gf67q1hm55r2qzzwf576";
+        fs::create_dir_all(scene.state().join("active")).unwrap();
+        fs::write(scene.state().join("active").join(id), "").unwrap();
+        fs::create_dir_all(scene.state().join(format!("pool/{id}/01m7j0gf9gnn9sdhewfqes29pj")))
+            .unwrap();
+        let found = look(&scene, &BTreeMap::new()).join("\n");
+        assert!(found.contains(&format!("active/{id}")) && found.contains("pool/"), "{found}");
+        assert_eq!(ids(&scene.state()).len(), 2);
+        // The group that this test runs in belongs to none of ours.
+        assert!(groups(&BTreeMap::from([(id.to_owned(), "runs".to_owned())])).is_empty());
+    }
+}
