@@ -83,6 +83,17 @@ fn nothing_else_of_the_host_can_be_written() {
     });
 }
 
+/// Whoever the program is: no id and no capability is to make a difference.
+#[test]
+fn the_kernels_settings_are_mounted_read_only() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let script = "for p in /proc/sys /proc/sysrq-trigger; do \
+                      test ! -e $p || grep -q \" $p ro,\" /proc/self/mountinfo || echo $p; done; \
+                      grep -q ' /workspace rw,' /proc/self/mountinfo && echo twin";
+        claim::run(env, &[], script).assert_exit(0).assert_stdout("twin\n");
+    });
+}
+
 #[test]
 fn an_odd_workspace_path_is_only_a_path() {
     for name in ["a,b:c=d", "sp ace", "quo\"te'", "new\nline", "lowerdir=x,upperdir=y"] {

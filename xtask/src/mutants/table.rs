@@ -32,7 +32,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     noticed("dumpable", "native_secrets", "host_processes_are_not_to_be_seen"),
     noticed("limits", "native_limits", "memory_is_bounded_and_running_out_is_called_that"),
     noticed("core-limit", "native_receipts", "what_was_tried_stands_in_the_receipt"),
-    noticed("proc-writable", "native_host_tree", "nothing_else_of_the_host_can_be_written"),
+    noticed("proc-writable", "native_host_tree", "the_kernels_settings_are_mounted_read_only"),
     noticed("direct", "native_host_tree", "staged_writes_are_seen_inside_and_nowhere_else"),
     noticed("probe-write", "native_receipts", "what_was_tried_stands_in_the_receipt"),
     noticed("probe-network", "native_receipts", "what_was_tried_stands_in_the_receipt"),
@@ -55,7 +55,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "changes_apply",
         "tampering::entries_in_another_order_are_not_the_set",
     ),
-    noticed("specials", "changes_apply", "decisions::what_is_denied_cannot_be_allowed"),
+    noticed(
+        "specials",
+        "changes_threats",
+        "planted::devices_are_named_and_denied_and_forged_whiteouts_hide_nothing_new",
+    ),
     noticed(
         "classes",
         "changes_apply",
