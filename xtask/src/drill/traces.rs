@@ -47,19 +47,46 @@ fn look(scene: &Scene, seen: &BTreeMap<String, String>) -> Vec<String> {
     found
 }
 
+/// What its owner died over before it had said whose it is. It may be about to: so it is left alone for a minute.
+pub(super) fn unsigned(state: &Path) -> Vec<PathBuf> {
+    let dirs = ["active", "pool"].map(|kind| state.join(kind));
+    let all = dirs.iter().flat_map(|dir| names_in(dir).into_iter().map(|name| dir.join(name)));
+    all.filter(|path| is_unsigned(path)).collect()
+}
+
+fn is_unsigned(path: &Path) -> bool {
+    match path.metadata() {
+        Ok(meta) if meta.is_file() => {
+            meta.len() == 0 && path.parent().is_some_and(|dir| dir.ends_with("active"))
+        }
+        Ok(_) => {
+            path.parent().is_some_and(|dir| dir.ends_with("pool")) && !path.join("owner.json").exists()
+        }
+        Err(_) => false,
+    }
+}
+
 /// Ids of runs and of prepared sandboxes that the state directory knows of now, and where they stand there.
 pub(super) fn ids(state: &Path) -> BTreeMap<String, String> {
-    let launchers = names_in(&state.join("pool")).into_iter().map(|name| format!("pool/{name}"));
-    let mut ids = BTreeMap::new();
-    for kind in ["waste", "runs", "pool", "active"].map(str::to_owned).into_iter().chain(launchers)
-    {
-        for name in names_in(&state.join(&kind)) {
-            if let Some(id) = name.get(..26) {
-                ids.insert(id.to_owned(), kind.clone());
-            }
-        }
-    }
+    let mut ids = below(state, &["waste", "runs"]);
+    ids.extend(going_on(state));
     ids
+}
+
+/// Those of them that may still have something outside the state directory.
+pub(super) fn going_on(state: &Path) -> BTreeMap<String, String> {
+    let launchers = names_in(&state.join("pool")).into_iter().map(|name| format!("pool/{name}"));
+    let kinds: Vec<String> = launchers.chain(["pool".to_owned(), "active".to_owned()]).collect();
+    below(state, &kinds.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn below(state: &Path, kinds: &[&str]) -> BTreeMap<String, String> {
+    let named = |kind: &&str| {
+        let kind = (*kind).to_owned();
+        names_in(&state.join(&kind)).into_iter().map(move |name| (name, kind.clone()))
+    };
+    let all = kinds.iter().flat_map(named);
+    all.filter_map(|(name, kind)| Some((name.get(..26)?.to_owned(), kind))).collect()
 }
 
 /// Control groups that carry one of these ids, and whose it is.
