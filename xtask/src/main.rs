@@ -7,6 +7,7 @@
 //! - `drill`: kills, load, endurance and faults, until something gives.
 //! - `bless`: writes the generated references anew.
 //! - `build`: the program as it is given out.
+//! - `screenshots`: what the dashboard looks like.
 
 #![expect(
     clippy::print_stdout,
@@ -24,6 +25,7 @@ mod mutants;
 mod place;
 mod provide;
 mod release;
+mod screenshots;
 mod test;
 
 use std::process::ExitCode;
@@ -40,6 +42,8 @@ Commands:
   drill   kill, crowd, wear out and starve the program, and see what is left
   bless   write the generated references anew
   build   the release binary, one file that needs nothing else
+  screenshots
+          pictures of the dashboard, into docs/screenshots
 
 `cargo xtask COMMAND --help` says more.";
 
@@ -65,6 +69,7 @@ fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         Some("drill") => drill::run(args),
         Some("bless") => bless::run(args),
         Some("build") => release::run(args),
+        Some("screenshots") => screenshots::run(args),
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");
             Ok(ExitCode::SUCCESS)

@@ -56,6 +56,8 @@ const PROGRAMS: &[Program] = &[
         why: "the other database of the control plane",
     },
     Program { name: "faketime", package: "faketime", why: "a clock that jumps, in drills" },
+    Program { name: "chromium", package: "chromium", why: "a browser for the dashboard" },
+    Program { name: "chromedriver", package: "chromium-driver", why: "to drive it" },
     Program { name: "ps", package: "procps", why: "processes seen from inside a sandbox" },
 ];
 

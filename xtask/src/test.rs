@@ -3,11 +3,13 @@
 //! Every step runs even if one before it failed, so that one run tells all; only without the programs
 //! the tests need there is nothing to go on with. The usage pages under `docs/` are ordinary tests.
 
+pub(crate) mod axe;
 mod bases;
 mod doc;
 mod engine;
 mod inspector;
 mod nextest;
+mod npm;
 mod postgres;
 mod python;
 mod steps;

@@ -6,6 +6,7 @@
 //! - [`store`]: where it keeps them.
 //! - [`http`]: the plane over HTTP. [`serve`] is the way from start to end, [`log`] what is said on it.
 //! - [`runner`]: takes tasks from a server and runs them on this host.
+//! - [`ui`]: the dashboard, a page for people.
 //!
 //! The only crate with an async runtime and a web framework. What blocks, as a session's socket does, is done on
 //! threads that may block; no process is forked from here but by starting a program.
@@ -18,3 +19,4 @@ pub mod plane;
 pub mod runner;
 pub mod serve;
 pub mod store;
+pub mod ui;

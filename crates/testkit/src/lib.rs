@@ -4,6 +4,7 @@
 //! - [`Finished`]: what one command did, with assertions that show all of it when they fail.
 //! - [`Manifest`]: what a run changed.
 //! - [`TreeHash`]: a directory tree as one value, to show that nothing in it changed.
+//! - [`Browser`]: a real browser, to look at pages with.
 //! - [`claim`]: claims about sandboxes, tried as root and as an ordinary user, on each backend.
 //! - [`wait_until`]: patience with an end.
 //!
@@ -11,6 +12,7 @@
 //! has failed. `tests/architecture.rs` beside it holds the rules between the crates.
 
 mod backend;
+mod browser;
 pub mod claim;
 pub mod docker;
 mod env;
@@ -24,6 +26,7 @@ mod unprivileged;
 mod wait;
 
 pub use backend::Backend;
+pub use browser::{Browser, Scheme};
 pub use env::TestEnv;
 pub use finished::Finished;
 pub use manifest::Manifest;

@@ -5,7 +5,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::cargo::{succeed, target_dir, works};
+use super::npm;
+use crate::cargo::{target_dir, works};
 
 /// The versions that the tests were written for.
 const INSPECTOR: &str = "2.12.0";
@@ -18,22 +19,8 @@ pub(crate) fn make() -> Result<PathBuf> {
     if !works(Command::new(programs.join("node")).arg(programs.join("mcp-inspector")).arg("--help"))
     {
         let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
-        std::fs::create_dir_all(&dir)?;
-        let mut npm = Command::new("npm");
-        // What packages want to do when they are installed, nobody here has read.
-        npm.args([
-            "install",
-            "--silent",
-            "--no-fund",
-            "--no-audit",
-            "--ignore-scripts",
-            "--prefix",
-        ]);
-        npm.arg(&dir).args([
-            format!("node-linux-{machine}@{NODE}"),
-            format!("@modelcontextprotocol/inspector@{INSPECTOR}"),
-        ]);
-        succeed(&mut npm)?;
+        let node = format!("node-linux-{machine}@{NODE}");
+        npm::install(&dir, &[node, format!("@modelcontextprotocol/inspector@{INSPECTOR}")])?;
     }
     Ok(programs)
 }

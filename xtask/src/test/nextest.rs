@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::engine::Engines;
 use super::postgres::Postgres;
 use super::steps::{Counts, Skipped};
-use super::{inspector, python};
+use super::{axe, inspector, python};
 use crate::cargo::{cargo, output_of, root, shown};
 
 /// Where a profile puts its file: nextest keeps its own things at the workspace's root, wherever cargo builds to.
@@ -98,6 +98,7 @@ pub(crate) fn run(pass: Pass, asked: Asked<'_>, means: &Means<'_>) -> Result<Cou
     command.env("TEST_MCP_PYTHON", python::MCP.make()?);
     command.env("TEST_API_PYTHON", python::API.make()?);
     command.env("TEST_MCP_INSPECTOR", inspector::make()?);
+    command.env("TEST_AXE", axe::fetch()?);
     command.env("TEST_DOCKER_SOCKET", means.engines.docker());
     command.env("TEST_PODMAN_SOCKET", means.engines.podman());
     command.env("TEST_POSTGRES", means.postgres.url());

@@ -23,6 +23,8 @@ pub struct Overview {
     /// The last hours, the oldest first.
     pub hours: Vec<Hour>,
     pub runners_online: u64,
+    /// Number of the newest event: who wants to hear only of what is new follows from there.
+    pub newest: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -76,9 +78,11 @@ impl Default for Attempts {
 
 impl Attempts {
     pub fn add(&mut self, spent: Spent) {
-        for (spread, value) in
-            [(&mut self.seconds, spent.seconds), (&mut self.memory, spent.memory), (&mut self.cpu, spent.cpu)]
-        {
+        for (spread, value) in [
+            (&mut self.seconds, spent.seconds),
+            (&mut self.memory, spent.memory),
+            (&mut self.cpu, spent.cpu),
+        ] {
             value.into_iter().for_each(|value| spread.add(value));
         }
     }

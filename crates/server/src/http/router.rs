@@ -86,6 +86,7 @@ pub(crate) fn router(app: &App) -> Router {
     openapi::complete(&mut api);
     router
         .merge(reference::pages(&api))
+        .merge(crate::ui::routes())
         .route_layer(from_fn(observe::keep_route))
         .layer(from_fn_with_state(app.clone(), admit::admit))
         .layer(from_fn(problem::render))

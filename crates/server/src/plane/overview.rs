@@ -32,7 +32,9 @@ impl Plane {
             })
             .await?;
         let online = runners.iter().filter(|runner| runner.state != RunnerState::Offline).count();
-        Ok(Overview { tasks, approvals, to_review, failures, hours, runners_online: online as u64 })
+        let newest = *self.inner.bells.seq.borrow();
+        let runners_online = online as u64;
+        Ok(Overview { tasks, approvals, to_review, failures, hours, runners_online, newest })
     }
 
     /// For those who watch the server: no caller, no names.
