@@ -60,7 +60,8 @@ fn is_unsigned(path: &Path) -> bool {
             meta.len() == 0 && path.parent().is_some_and(|dir| dir.ends_with("active"))
         }
         Ok(_) => {
-            path.parent().is_some_and(|dir| dir.ends_with("pool")) && !path.join("owner.json").exists()
+            path.parent().is_some_and(|dir| dir.ends_with("pool"))
+                && !path.join("owner.json").exists()
         }
         Err(_) => false,
     }

@@ -65,12 +65,16 @@ impl Spent {
 fn limits<'a>(receipt: Option<&'a Value>, guarantee: &str) -> Vec<(&'a str, &'a str)> {
     let lines = receipt.and_then(Value::as_array).into_iter().flatten();
     let about = lines.filter(|line| line["guarantee"] == guarantee);
-    about.filter_map(|line| Some((line["mechanism"].as_str()?, line["read_back"].as_str()?))).collect()
+    about
+        .filter_map(|line| Some((line["mechanism"].as_str()?, line["read_back"].as_str()?)))
+        .collect()
 }
 
 /// Of one group: a quota and its period; a quota and a period in one; or billionths, as engines have it.
 fn cpus(lines: &[(&str, &str)]) -> Option<f64> {
-    let of = |end: &str| lines.iter().find(|(name, _)| name.ends_with(end)).map(|(_, value)| value.trim());
+    let of = |end: &str| {
+        lines.iter().find(|(name, _)| name.ends_with(end)).map(|(_, value)| value.trim())
+    };
     if let (Some(quota), Some(period)) = (of("cpu.cfs_quota_us"), of("cpu.cfs_period_us")) {
         return Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?);
     }
@@ -88,8 +92,13 @@ mod tests {
     use super::*;
 
     fn spent(receipt: Value) -> Spent {
-        let usage = json!({"wall_ms": 2000, "user_ms": 900, "system_ms": 100, "max_rss_bytes": 1 << 20});
-        Spent::of(&AttemptResult { usage: Some(usage), receipt: Some(receipt), ..AttemptResult::default() })
+        let usage =
+            json!({"wall_ms": 2000, "user_ms": 900, "system_ms": 100, "max_rss_bytes": 1 << 20});
+        Spent::of(&AttemptResult {
+            usage: Some(usage),
+            receipt: Some(receipt),
+            ..AttemptResult::default()
+        })
     }
 
     fn line(guarantee: &str, mechanism: &str, read_back: &str) -> Value {
@@ -101,17 +110,28 @@ mod tests {
         let memory = line("memory_limit", "cgroup v2 memory.max", "2097152");
         let want = Spent { seconds: Some(2.0), memory: Some(0.5), cpu: Some(0.25) };
         let old = [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "200000")];
-        let [period, quota] = old.map(|(name, value)| line("cpu_limit", &format!("cgroup v1 {name}"), value));
+        let [period, quota] =
+            old.map(|(name, value)| line("cpu_limit", &format!("cgroup v1 {name}"), value));
         assert_eq!(spent(json!([memory, period, quota])), want);
-        assert_eq!(spent(json!([line("cpu_limit", "cgroup v2 cpu.max", "200000 100000"), memory])), want);
-        assert_eq!(spent(json!([memory, line("cpu_limit", "the engine's control group", "2000000000")])), want);
+        assert_eq!(
+            spent(json!([line("cpu_limit", "cgroup v2 cpu.max", "200000 100000"), memory])),
+            want
+        );
+        assert_eq!(
+            spent(json!([memory, line("cpu_limit", "the engine's control group", "2000000000")])),
+            want
+        );
     }
 
     #[test]
     fn what_was_not_reported_is_not_guessed() {
         let none = Spent { seconds: None, memory: None, cpu: None };
         assert_eq!(Spent::of(&AttemptResult::default()), none);
-        for odd in [json!([]), json!("x"), json!([line("memory_limit", "m", "max"), line("cpu_limit", "cpu.max", "max 100000")])] {
+        for odd in [
+            json!([]),
+            json!("x"),
+            json!([line("memory_limit", "m", "max"), line("cpu_limit", "cpu.max", "max 100000")]),
+        ] {
             assert_eq!(spent(odd), Spent { seconds: Some(2.0), ..none });
         }
     }

@@ -88,11 +88,23 @@ fn render(counts: &Counts, answered: &Answered, streams: u64) -> String {
             [("method", method.as_str()), ("route", route), ("status", &status.to_string())];
         page.labelled("cofferdam_http_requests_total", &labels, count);
     }
-    page.spread("cofferdam_http_request_duration_seconds", "Time until an answer began.", &answered.seconds);
+    page.spread(
+        "cofferdam_http_request_duration_seconds",
+        "Time until an answer began.",
+        &answered.seconds,
+    );
     let Attempts { seconds, memory, cpu } = &counts.attempts;
     page.spread("cofferdam_attempt_duration_seconds", "Time that attempts took.", seconds);
-    page.spread("cofferdam_attempt_memory_ratio", "Most memory of attempts, as a share of their limit.", memory);
-    page.spread("cofferdam_attempt_cpu_ratio", "Processor time of attempts, as a share of their limit.", cpu);
+    page.spread(
+        "cofferdam_attempt_memory_ratio",
+        "Most memory of attempts, as a share of their limit.",
+        memory,
+    );
+    page.spread(
+        "cofferdam_attempt_cpu_ratio",
+        "Processor time of attempts, as a share of their limit.",
+        cpu,
+    );
     page.0
 }
 
