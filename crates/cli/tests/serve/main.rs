@@ -223,14 +223,13 @@ fn the_api_is_what_its_description_says() {
     let done = env.finish(command);
     let text = done.stdout_text();
     assert!(done.code() == Some(0), "{text}{}", done.stderr_text());
-    assert!(text.contains("No issues found"), "{text}");
+    let counts = text.lines().find(|line| line.contains(" generated, ")).unwrap_or_default();
+    let numbers: Vec<u32> = counts.split(' ').filter_map(|word| word.parse().ok()).collect();
+    assert!(numbers.len() >= 2 && numbers[0] > 1000 && numbers[0] == numbers[1], "all passed: {counts}");
 }
 
 #[test]
-#[cfg_attr(
-    not(feature = "test-api"),
-    ignore = "needs openapi-python-client from PyPI: cargo xtask test"
-)]
+#[cfg_attr(not(feature = "test-api"), ignore = "needs a generator from PyPI: cargo xtask test")]
 fn a_client_made_of_the_description_works() {
     let env = TestEnv::with_binary(BINARY);
     let serving = Serving::start(&env, &[]);
