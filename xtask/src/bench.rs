@@ -17,6 +17,7 @@ mod overhead;
 mod page;
 mod rounds;
 mod search;
+mod server;
 mod session;
 mod start;
 mod throughput;
@@ -58,6 +59,8 @@ Benches:
           changes-apply-10k), and a change set of a million files (changes-million)
   check   looking at Python, in megabytes a second
   loop    what a loop adds to the commands of an iteration
+  server  tasks a second through a server and its runner, what submitting takes, memory with a long queue and many
+          listeners, and what a task costs with few and with many stored
 
 Options:
   --rounds N    rounds that count (200)
@@ -111,6 +114,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "changes-apply-10k", kind: Kind::Rounds(changes::apply_10k), most_rounds: 5 },
     Bench { name: "check", kind: Kind::Once(check::speed), most_rounds: 1 },
     Bench { name: "loop", kind: Kind::Once(search::overhead), most_rounds: 1 },
+    Bench { name: "server", kind: Kind::Once(server::figures), most_rounds: 1 },
     Bench { name: "changes-million", kind: Kind::Once(changes::million), most_rounds: 1 },
 ];
 

@@ -35,7 +35,7 @@ use super::backoff::Backoff;
 use super::ground::Ground;
 use super::held::{BoundTo, Cause, Hold};
 use super::journal::Line;
-use super::logs::{self, Pipes};
+use super::logs::{self, Listener, Pipes};
 use super::order::{command, order};
 use super::{Link, Runner, RunnerError, blocking, outcome};
 
@@ -54,7 +54,7 @@ pub(super) fn start<L: Link>(runner: &Arc<Runner<L>>, claim: Claim) {
     // Without a line to stop it by, or a note that it is held, it is not begun: its lease runs out.
     let Ok((line, stopper)) = stop_line() else { return };
     let hold = Arc::new(Hold::new(name, bound, stopper));
-    let noted = Line { held: name, fence: claim.fence.clone(), seq: 0, run: None };
+    let noted = Line { held: name, fence: claim.fence.clone(), seq: 0, run: None, is_heard: false };
     if runner.journal.write(&noted).is_err() {
         return;
     }
@@ -115,12 +115,16 @@ impl<L: Link> Telling<'_, L> {
         Held { task: self.claim.task.id, attempt: self.claim.attempt }
     }
 
-    /// Writes down that it starts, before anybody is told.
-    fn note(&self, run: RunId) -> Result<(), RunnerError> {
+    /// What is written down of it once it starts.
+    fn line(&self, run: RunId) -> Line {
         let (held, fence) = (self.held(), self.claim.fence.clone());
         // More than will be said in this life, so that the next is listened to.
-        let line = Line { held, fence, seq: self.seq + 1000, run: Some(run) };
-        Ok(self.runner.journal.write(&line)?)
+        Line { held, fence, seq: self.seq + 1000, run: Some(run), is_heard: false }
+    }
+
+    /// Writes down that it starts, before anybody is told.
+    fn note(&self, run: RunId) -> Result<(), RunnerError> {
+        Ok(self.runner.journal.write(&self.line(run))?)
     }
 }
 
@@ -307,8 +311,12 @@ async fn perform<L: Link>(
     let redactor = redactor(&prepared.plan);
     let carried = {
         let (runner, claim) = (Arc::clone(&runner), told.claim.clone());
+        let heard = Line { is_heard: true, ..told.line(run) };
         tokio::spawn(async move {
-            logs::carry(&runner.link, &claim, Pipes { stdout, stderr }, redactor).await
+            let to = Listener::of(&runner.link, &claim);
+            // Where it cannot be noted, the next life says it all once more, and that changes nothing.
+            let first = || runner.journal.write(&heard).ok();
+            logs::carry(&to, Pipes { stdout, stderr }, redactor, first).await
         })
     };
     let running = {

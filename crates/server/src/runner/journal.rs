@@ -31,6 +31,9 @@ pub(super) struct Line {
     pub(super) seq: u64,
     /// The run, once the server knows that it starts.
     pub(super) run: Option<RunId>,
+    /// Whether the server has taken some of its output.
+    #[serde(default)]
+    pub(super) is_heard: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -124,7 +127,8 @@ mod tests {
     fn what_was_held_is_found_by_the_next_and_only_one_lives_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let held = |n| Held { task: TaskId::from_parts(1, n), attempt: 2 };
-        let line = |n| Line { held: held(n), fence: "f".to_owned(), seq: 3, run: None };
+        let line =
+            |n| Line { held: held(n), fence: "f".to_owned(), seq: 3, run: None, is_heard: false };
         {
             let journal = Journal::open(dir.path(), "a").unwrap();
             assert!(matches!(Journal::open(dir.path(), "a"), Err(JournalError::Taken { .. })));

@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::report::{Claim, LogChunk, Stream, Taken};
 use cofferdam_core::redact::{Redactor, StreamRedactor};
 use tokio::io::AsyncReadExt as _;
@@ -17,6 +18,7 @@ use tokio::sync::mpsc;
 
 use super::Link;
 use super::backoff::Backoff;
+use super::journal::Line;
 
 /// The most that one message carries.
 const PIECE: usize = 48 * 1024;
@@ -52,13 +54,63 @@ impl Carried {
     }
 }
 
-/// Carries both streams to their end. An error is one of the pipes.
-pub(super) async fn carry<L: Link>(
-    link: &L,
-    claim: &Claim,
+/// Who is told what an attempt printed.
+#[derive(Debug, Clone)]
+pub(super) struct Listener<'a, L> {
+    link: &'a L,
+    task: TaskId,
+    attempt: u32,
+    fence: String,
+}
+
+impl<'a, L: Link> Listener<'a, L> {
+    pub(super) fn of(link: &'a L, claim: &Claim) -> Self {
+        let Claim { task, attempt, fence, .. } = claim;
+        Self { link, task: task.id, attempt: *attempt, fence: fence.clone() }
+    }
+
+    pub(super) fn of_line(link: &'a L, line: &Line) -> Self {
+        let Line { held, fence, .. } = line;
+        Self { link, task: held.task, attempt: held.attempt, fence: fence.clone() }
+    }
+
+    /// Sends until it is taken; false where the server wants no more of this attempt.
+    async fn send(&self, seq: u64, stream: Stream, bytes: &[u8]) -> bool {
+        let (attempt, fence) = (self.attempt, self.fence.clone());
+        let chunk = LogChunk { attempt, fence, seq, stream, data: STANDARD.encode(bytes) };
+        let mut backoff = Backoff::default();
+        loop {
+            match self.link.log(self.task, &chunk).await {
+                Ok(Taken::Accepted | Taken::Repeated) => return true,
+                Ok(Taken::Stale) => return false,
+                Err(error) if error.is_passing() => backoff.wait().await,
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// Sends what was kept of an attempt of which the server has heard nothing.
+pub(super) async fn tell_kept<L: Link>(to: &Listener<'_, L>, kept: &[(Stream, Vec<u8>)]) {
+    let mut seq = 0;
+    for (stream, bytes) in kept {
+        for piece in bytes.chunks(PIECE) {
+            if !to.send(seq, *stream, piece).await {
+                return;
+            }
+            seq += 1;
+        }
+    }
+}
+
+/// Carries both streams to their end. `first` is called when something of them was taken. An error is one of the pipes.
+pub(super) async fn carry<L: Link, T>(
+    listener: &Listener<'_, L>,
     pipes: Pipes,
     redactor: Redactor,
+    first: impl FnOnce() -> T,
 ) -> io::Result<Carried> {
+    let mut first = Some(first);
     let (to, mut from) = mpsc::channel::<(Stream, Vec<u8>)>(AHEAD);
     let readers = [(Stream::Stdout, pipes.stdout), (Stream::Stderr, pipes.stderr)];
     let mut reading = tokio::task::JoinSet::new();
@@ -85,10 +137,11 @@ pub(super) async fn carry<L: Link>(
         }
         carried.keep(&bytes);
         if is_wanted {
-            let (attempt, fence) = (claim.attempt, claim.fence.clone());
-            let chunk = LogChunk { attempt, fence, seq, stream, data: STANDARD.encode(&bytes) };
-            is_wanted = send(link, claim, &chunk).await;
+            is_wanted = listener.send(seq, stream, &bytes).await;
             seq += 1;
+            if let Some(first) = first.take().filter(|_| is_wanted) {
+                first();
+            }
         }
         if next.is_none() {
             next = from.recv().await;
@@ -98,19 +151,6 @@ pub(super) async fn carry<L: Link>(
         ended.map_err(io::Error::other)??;
     }
     Ok(carried)
-}
-
-/// Sends until it is taken; false where the server wants no more of this attempt.
-async fn send<L: Link>(link: &L, claim: &Claim, chunk: &LogChunk) -> bool {
-    let mut backoff = Backoff::default();
-    loop {
-        match link.log(claim.task.id, chunk).await {
-            Ok(Taken::Accepted | Taken::Repeated) => return true,
-            Ok(Taken::Stale) => return false,
-            Err(error) if error.is_passing() => backoff.wait().await,
-            Err(_) => return false,
-        }
-    }
 }
 
 async fn read(

@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use cofferdam_core::control::report::{Held, ReportedStatus, StatusReport};
+use cofferdam_core::control::report::{Held, ReportedStatus, StatusReport, Stream};
 use cofferdam_core::control::task::AttemptResult;
 use cofferdam_core::record::Record;
-use cofferdam_sandbox::runs::Store;
+use cofferdam_sandbox::runs::{KeptOutput, Store};
 use cofferdam_sandbox::state::StateDir;
 
 use super::journal::{Journal, JournalError, Line};
+use super::logs::{self, Listener};
 use super::{Link, Runner, attempt, outcome};
 
 /// What a life before this one had hold of.
@@ -60,7 +61,13 @@ pub(super) async fn report<L: Link>(runner: &Arc<Runner<L>>, found: Found, dropp
     for (line, known) in found.known {
         if !dropped.contains(&line.held) {
             let (status, result) = match known {
-                Known::Ended(record) => outcome::of_record(&record),
+                Known::Ended(record) => {
+                    if !line.is_heard {
+                        let to = Listener::of_line(&runner.link, &line);
+                        logs::tell_kept(&to, &kept(runner, &record)).await;
+                    }
+                    outcome::of_record(&record)
+                }
                 Known::Unbegun => (ReportedStatus::Released, AttemptResult::default()),
             };
             let report = StatusReport {
@@ -76,4 +83,17 @@ pub(super) async fn report<L: Link>(runner: &Arc<Runner<L>>, found: Found, dropp
         attempt::forget(runner, line.held);
     }
     found.cut.iter().for_each(|line| attempt::forget(runner, line.held));
+}
+
+/// What is left of its output. What cannot be read is missing there, and stays in the run's directory.
+fn kept<L: Link>(runner: &Runner<L>, record: &Record) -> Vec<(Stream, Vec<u8>)> {
+    let dir = Store::new(&runner.state).dir(record.run);
+    let output = &record.output;
+    [(Stream::Stdout, "stdout", &output.stdout), (Stream::Stderr, "stderr", &output.stderr)]
+        .into_iter()
+        .filter_map(|(stream, name, kept)| {
+            let KeptOutput { head, tail, .. } = KeptOutput::read(&dir.join(name), kept).ok()?;
+            Some((stream, [head, tail].concat()))
+        })
+        .collect()
 }
