@@ -23,6 +23,8 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
         Case::command("`cofferdam --version`", version()),
         starter("`cofferdam run --sandbox local`, recorded", place, &cofferdam, LOCAL)?,
         native(place)?,
+        starter("the same with `--receipt full`", place, &cofferdam, FULL)?,
+        starter("the same with `--paranoid`", place, &cofferdam, PARANOID)?,
         bubblewrap(place)?,
     ])
 }
@@ -79,6 +81,11 @@ const LOCAL: &[&str] = &["run", "--sandbox", "local", "--"];
 
 /// An ordinary user may have no control group to set limits in; everybody else has them.
 pub(super) const NATIVE: &[&str] = &["run", "--sandbox", "native", "--relax", "limits", "--"];
+
+/// The sandbox tries all that is forbidden in it, before the command, and after it too.
+const FULL: &[&str] =
+    &["run", "--sandbox", "native", "--relax", "limits", "--receipt", "full", "--"];
+const PARANOID: &[&str] = &["run", "--sandbox", "native", "--relax", "limits", "--paranoid", "--"];
 
 const BWRAP: &[&str] = &[
     "--ro-bind",

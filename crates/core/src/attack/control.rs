@@ -57,6 +57,33 @@ macro_rules! tool {
     };
 }
 
+/// What somebody asks of the control plane, which is started for it: refused, where the same server answers its own
+/// token.
+macro_rules! server {
+    ($id:literal, $tried:literal, $holds:literal, $attack:literal) => {
+        steps(
+            $id,
+            G,
+            $tried,
+            $holds,
+            &[
+                Step::Host(concat!(
+                    "\"$COFFERDAM\" serve --listen 127.0.0.1:0 --no-runner --json > ../ready 2> ../log & server=$!; ",
+                    "i=0; until [ -s ../ready ] || [ $i -gt 400 ]; do sleep 0.05; i=$((i+1)); done; ",
+                    "at=$(sed 's,.*\"url\":\"http://\\([^\"]*\\)\".*,\\1,' ../ready); ",
+                    "token=\"Authorization: Bearer $(cat {state}/cofferdam/server/admin-token)\"; ",
+                    "ask() { {try} http \"$at\" \"$@\"; }; ",
+                    "ask 'GET /v1/me HTTP/1.1' \"Host: $at\" \"$token\"; echo $? > ../twin; ",
+                    $attack,
+                    "; echo $? > ../answer; kill -TERM $server; wait $server; test -s ../ready"
+                )),
+                Step::Sees("grep -qx 1 ../answer"),
+                Step::Twin(&[Step::Sees("grep -qx 0 ../twin")]),
+            ],
+        )
+    };
+}
+
 const ANSWERED_WITH_AN_ERROR: Step =
     Step::Sees("grep '\"id\":2' ../answers | grep -q -e '\"isError\":true' -e '\"error\"'");
 
@@ -247,5 +274,78 @@ pub(super) const ATTACKS: &[Attack] = &[
         "shell",
         "{\"command\":\"echo x > {outside}/made; echo x > /etc/made\"}",
         Step::Sees("test ! -e {outside}/made")
+    ),
+    server!(
+        "G-http-no-token",
+        "ask the control plane without a token",
+        "refused",
+        "ask 'GET /v1/tasks HTTP/1.1' \"Host: $at\""
+    ),
+    server!(
+        "G-http-wrong-token",
+        "ask it with a token that nobody made",
+        "refused",
+        "ask 'GET /v1/tasks HTTP/1.1' \"Host: $at\" 'Authorization: Bearer cofferdam_x'"
+    ),
+    server!(
+        "G-http-rebinding",
+        "ask it under another name, as a page does whose name was bound to the loopback",
+        "it does not answer to that name",
+        "ask 'GET /v1/me HTTP/1.1' 'Host: evil.example' \"$token\""
+    ),
+    server!(
+        "G-http-absolute",
+        "name another host in the target than in the header",
+        "refused",
+        "ask 'GET http://evil.example/v1/me HTTP/1.1' \"Host: $at\" \"$token\""
+    ),
+    server!(
+        "G-http-origin",
+        "ask it from a page of another origin",
+        "refused, token or not",
+        "ask 'GET /v1/me HTTP/1.1' \"Host: $at\" \"$token\" 'Origin: http://evil.example'"
+    ),
+    server!(
+        "G-http-cross-site",
+        "the same, as browsers call it",
+        "refused, token or not",
+        "ask 'GET /v1/me HTTP/1.1' \"Host: $at\" \"$token\" 'Sec-Fetch-Site: cross-site'"
+    ),
+    server!(
+        "G-http-simple-post",
+        "send what a page may send without asking: a form's text",
+        "only JSON is taken",
+        "ask 'POST /v1/projects HTTP/1.1' \"Host: $at\" \"$token\" 'Content-Type: text/plain' \
+         \"body:{\\\"name\\\":\\\"x\\\",\\\"root_path\\\":\\\"$PWD\\\"}\""
+    ),
+    server!(
+        "G-http-path",
+        "climb out of a path with escapes",
+        "no such thing",
+        "ask 'GET /v1/tasks/%2e%2e%2f%2e%2e%2fetc%2fpasswd HTTP/1.1' \"Host: $at\" \"$token\""
+    ),
+    server!(
+        "G-http-large",
+        "announce a body of a gigabyte",
+        "refused before it is read",
+        "ask 'POST /v1/projects HTTP/1.1' \"Host: $at\" \"$token\" 'Content-Type: application/json' \
+         'Content-Length: 1073741824'"
+    ),
+    server!(
+        "G-http-deep",
+        "a body that is nested a hundred thousand times",
+        "refused, and the server goes on",
+        "ask 'POST /v1/projects HTTP/1.1' \"Host: $at\" \"$token\" 'Content-Type: application/json' \
+         \"body:$(head -c 100000 /dev/zero | tr '\\0' '[')\" || ! ask 'GET /v1/me HTTP/1.1' \"Host: $at\" \"$token\""
+    ),
+    steps(
+        "G-http-beyond-loopback",
+        G,
+        "serve everybody, without a certificate",
+        "it does not start",
+        &[
+            Step::Ours(&["serve", "--listen", "0.0.0.0:0", "--no-runner"], &[1, 2]),
+            Step::Twin(&[Step::Ours(&["serve", "--help"], &[0])]),
+        ],
     ),
 ];

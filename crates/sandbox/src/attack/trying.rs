@@ -4,7 +4,7 @@
 //! shown inside, and does one forbidden thing per start. An attempt succeeds ([`Tried::Reached`]) where the act did.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{self as unix, UnixDatagram, UnixListener, UnixStream};
@@ -48,6 +48,7 @@ pub fn attempt(words: &[&str]) -> Result<Tried, Unknown> {
             let address = unix::SocketAddr::from_abstract_name(name);
             reached(address.and_then(|address| UnixStream::connect_addr(&address)))
         }
+        ["http", address, line, ref rest @ ..] => reached(http(address, line, rest)),
         ["leave-socket", path] => reached(UnixListener::bind(path)),
         ["fds"] => {
             if further_files() {
@@ -88,6 +89,27 @@ fn tcp_self() -> io::Result<TcpStream> {
 
 fn udp(text: &str) -> io::Result<usize> {
     UdpSocket::bind("0.0.0.0:0")?.send_to(b"x", address(text)?)
+}
+
+/// One request, with these headers; a last word that begins with `body:` is its body. An answer that is no yes is an error.
+fn http(text: &str, line: &str, rest: &[&str]) -> io::Result<()> {
+    let (body, headers) = match rest.split_last() {
+        Some((last, headers)) if last.starts_with("body:") => (&last["body:".len()..], headers),
+        _ => ("", rest),
+    };
+    let mut request = format!("{line}\r\nConnection: close\r\n");
+    for header in headers {
+        request.push_str(&format!("{header}\r\n"));
+    }
+    if !body.is_empty() {
+        request.push_str(&format!("Content-Length: {}\r\n", body.len()));
+    }
+    let mut stream = tcp(text)?;
+    stream.set_read_timeout(Some(PATIENCE * 10))?;
+    stream.write_all(format!("{request}\r\n{body}").as_bytes())?;
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer)?;
+    if answer.starts_with(b"HTTP/1.1 2") { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
 /// Asks the kernel for a way to an address. A datagram socket that is only connected sends nothing.
@@ -172,6 +194,28 @@ mod tests {
         assert_eq!(attempt(&["threads", "3"]).unwrap(), Tried::Reached);
         assert_eq!(attempt(&["processes", "3"]).unwrap(), Tried::Reached);
         assert_eq!(attempt(&["unix", "/nonexistent/socket"]).unwrap(), Tried::Refused);
+    }
+
+    #[test]
+    fn an_answer_is_a_yes_or_not() {
+        for (status, wanted) in
+            [("200", Tried::Reached), ("204", Tried::Reached), ("403", Tried::Refused)]
+        {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let at = listener.local_addr().unwrap().to_string();
+            let server = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut asked = [0; 512];
+                let got = stream.read(&mut asked).unwrap();
+                stream.write_all(format!("HTTP/1.1 {status} x\r\n\r\n").as_bytes()).unwrap();
+                String::from_utf8_lossy(&asked[..got]).into_owned()
+            });
+            let words = ["http", &at, "POST / HTTP/1.1", "Host: x", "body:abc"];
+            assert_eq!(attempt(&words).unwrap(), wanted);
+            let asked = server.join().unwrap();
+            assert!(asked.starts_with("POST / HTTP/1.1\r\n") && asked.contains("Host: x\r\n"));
+            assert!(asked.contains("Content-Length: 3\r\n\r\nabc"), "{asked}");
+        }
     }
 
     #[test]
