@@ -8,6 +8,7 @@
 mod case;
 mod changes;
 mod check;
+mod compare;
 mod docker;
 mod driver;
 mod engine;
@@ -15,6 +16,8 @@ mod figures;
 mod image;
 mod overhead;
 mod page;
+mod peers;
+mod plot;
 mod rounds;
 mod search;
 mod server;
@@ -22,6 +25,7 @@ mod session;
 mod start;
 mod throughput;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -30,6 +34,7 @@ use crate::args::{Args, Usage};
 use crate::cargo::root;
 use crate::place::{self, Place};
 use case::Case;
+use compare::Old;
 use figures::Table;
 use rounds::Rounds;
 
@@ -42,6 +47,7 @@ percentile and the ratio of the median to the base case; for many starts at once
 Benches:
   start   all of the following: starting a command bare, sandboxed, in bubblewrap; from a process
           that lives on, as servers do (start-library); and every way in one run, Docker's too (start-all)
+  peers   the same start in other sandboxes, those that can be had and run here
   session  a command in a session that is there already; and in one in a container, against `docker exec`
           (session-docker)
   throughput  how many a second, with several callers at once
@@ -65,14 +71,18 @@ Benches:
 Options:
   --rounds N    rounds that count (200)
   --warm-up N   rounds before them that do not (10)
-  --json        print JSON
+  --json        print JSON, one object a bench on a line each
+  --compare OLD  hold the figures against those that --json printed before: a case whose ratio to its base has grown
+                by more than a quarter, or whose rate has fallen so, is named, and the exit code is 1
   --write       put the table between <!-- bench:NAME --> and <!-- /bench:NAME --> in
-                docs/benchmarks.md
+                docs/benchmarks.md, and the plots beside it, in docs/plots
   --help        this text
 
 Examples:
   cargo xtask bench
-  cargo xtask bench start --rounds 1000 --write";
+  cargo xtask bench start --rounds 1000 --write
+  cargo xtask bench --json > old.json
+  cargo xtask bench --compare old.json";
 
 /// Builds a bench's cases. What they need on disk goes into the place, which is removed afterwards.
 type Prepare = fn(&Place) -> Result<Vec<Case>>;
@@ -95,6 +105,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "start", kind: Kind::Rounds(start::cases), most_rounds: usize::MAX },
     Bench { name: "start-library", kind: Kind::Rounds(driver::cases), most_rounds: usize::MAX },
     Bench { name: "start-all", kind: Kind::Rounds(engine::cases), most_rounds: 50 },
+    Bench { name: "peers", kind: Kind::Rounds(peers::cases), most_rounds: 100 },
     Bench { name: "session", kind: Kind::Rounds(session::cases), most_rounds: usize::MAX },
     Bench { name: "session-docker", kind: Kind::Rounds(session::in_container), most_rounds: 100 },
     Bench { name: "throughput", kind: Kind::Rounds(throughput::cases), most_rounds: 20 },
@@ -123,11 +134,15 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         println!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     };
+    let old = options.compare.as_deref().map(Old::read).transpose()?;
+    let mut slower = Vec::new();
     for bench in BENCHES.iter().filter(|bench| options.wants(bench.name)) {
         let place = Place::new()?;
+        let mut drawn = None;
         let (markdown, json) = match bench.kind {
             Kind::Rounds(prepare) => {
                 let table = timed(bench, &mut prepare(&place)?, options.rounds)?;
+                drawn = Some(plot::bars(bench.name, &table.medians()));
                 (table.markdown(), table.json())
             }
             Kind::Once(act) => {
@@ -142,9 +157,16 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         }
         if options.keep == Keep::Page {
             page::write(&root().join("docs/benchmarks.md"), bench.name, &markdown)?;
+            if let Some(svg) = drawn {
+                page::draw(&root().join("docs/plots"), bench.name, &svg)?;
+            }
+        }
+        if let Some(old) = &old {
+            slower.extend(old.slower(&json)?);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    slower.iter().for_each(|case| eprintln!("slower: {case}"));
+    Ok(if slower.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn timed(bench: &Bench, cases: &mut [Case], rounds: Rounds) -> Result<Table> {
@@ -159,6 +181,7 @@ struct Options {
     rounds: Rounds,
     print: Print,
     keep: Keep,
+    compare: Option<PathBuf>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -177,13 +200,19 @@ impl Options {
     /// `None` where help was asked for.
     fn parse(mut args: Args) -> Result<Option<Self>, Usage> {
         let rounds = Rounds { warm_up: 10, counted: 200 };
-        let mut options =
-            Self { names: Vec::new(), rounds, print: Print::Markdown, keep: Keep::Nothing };
+        let mut options = Self {
+            names: Vec::new(),
+            rounds,
+            print: Print::Markdown,
+            keep: Keep::Nothing,
+            compare: None,
+        };
         while let Some(word) = args.next() {
             match word.as_str() {
                 "--rounds" => options.rounds.counted = args.number("--rounds")?,
                 "--warm-up" => options.rounds.warm_up = args.number("--warm-up")?,
                 "--json" => options.print = Print::Json,
+                "--compare" => options.compare = Some(args.value("--compare")?.into()),
                 "--write" => options.keep = Keep::Page,
                 "--help" | "-h" => return Ok(None),
                 name if BENCHES.iter().any(|known| belongs(known.name, name)) => {

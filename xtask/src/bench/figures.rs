@@ -61,6 +61,12 @@ impl Table {
         text + &format!("\n{} interleaved rounds; {}.", self.rounds.counted, self.host)
     }
 
+    /// Name and median of every case that was measured.
+    pub(crate) fn medians(&self) -> Vec<(&str, f64)> {
+        let measured = self.rows.iter().filter(|row| row.skipped.is_none());
+        measured.map(|row| (row.name.as_str(), milliseconds(row.median))).collect()
+    }
+
     pub(crate) fn json(&self) -> String {
         let rows: Vec<_> = self
             .rows
@@ -108,7 +114,9 @@ fn host() -> String {
     let kernel = read("/proc/sys/kernel/osrelease");
     // The part behind the version names whoever built the kernel.
     let kernel = kernel.split(['-', '+', '\n']).next().unwrap_or_default();
-    format!("{cpus} CPUs ({model}), Linux {kernel}")
+    let unified = std::path::Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
+    let groups = if unified { "v2" } else { "v1" };
+    format!("{cpus} CPUs ({model}), Linux {kernel}, control groups {groups}")
 }
 
 #[cfg(test)]

@@ -17,6 +17,13 @@ pub(crate) fn write(page: &Path, name: &str, table: &str) -> Result<()> {
     fs::write(page, new).with_context(|| format!("cannot write {shown}"))
 }
 
+/// Puts a plot beside the page.
+pub(crate) fn draw(dir: &Path, name: &str, svg: &str) -> Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let path = dir.join(format!("{name}.svg"));
+    fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))
+}
+
 fn replaced(page: &str, name: &str, table: &str) -> Option<String> {
     let (open, close) = (format!("<!-- bench:{name} -->"), format!("<!-- /bench:{name} -->"));
     let (before, rest) = page.split_once(&open)?;
