@@ -225,7 +225,10 @@ fn the_api_is_what_its_description_says() {
     assert!(done.code() == Some(0), "{text}{}", done.stderr_text());
     let counts = text.lines().find(|line| line.contains(" generated, ")).unwrap_or_default();
     let numbers: Vec<u32> = counts.split(' ').filter_map(|word| word.parse().ok()).collect();
-    assert!(numbers.len() >= 2 && numbers[0] > 1000 && numbers[0] == numbers[1], "all passed: {counts}");
+    assert!(
+        numbers.len() >= 2 && numbers[0] > 1000 && numbers[0] == numbers[1],
+        "all passed: {counts}"
+    );
 }
 
 #[test]
