@@ -59,6 +59,9 @@ fn over(scene: &Scene, actor: &Actor<'_>, report: &mut Report) -> Result<()> {
         report
             .expect(ended.code() == Some(0), || format!("afterwards {words:?}: {}", ended.story()));
     }
+    // Nobody was killed: whoever failed could still take its mark away.
+    let unsigned = traces::unsigned(&scene.state());
+    report.expect(unsigned.is_empty(), || format!("left: {unsigned:?}"));
     let seen = traces::ids(&scene.state());
     traces::left(scene, &seen).into_iter().for_each(|left| report.wrong(format!("left: {left}")));
     Ok(())
