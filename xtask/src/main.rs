@@ -5,6 +5,7 @@
 //! - `bench`: speed, measured in interleaved rounds against a base.
 //! - `mutants`: opens holes on purpose and sees them noticed.
 //! - `drill`: kills, load, endurance and faults, until something gives.
+//! - `fuzz`: random bytes against everything that reads what others wrote.
 //! - `bless`: writes the generated references anew.
 //! - `build`: the program as it is given out.
 //! - `screenshots`: what the dashboard looks like.
@@ -21,6 +22,7 @@ mod bless;
 mod cargo;
 mod dice;
 mod drill;
+mod fuzz;
 mod mutants;
 mod place;
 mod provide;
@@ -40,6 +42,7 @@ Commands:
   bench   measure speed
   mutants open holes on purpose, and see that tests notice
   drill   kill, crowd, wear out and starve the program, and see what is left
+  fuzz    random bytes against everything that reads what others wrote
   bless   write the generated references anew
   build   the release binary, one file that needs nothing else
   screenshots
@@ -67,6 +70,7 @@ fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         Some("bench") => bench::run(args),
         Some("mutants") => mutants::run(args),
         Some("drill") => drill::run(args),
+        Some("fuzz") => fuzz::run(args),
         Some("bless") => bless::run(args),
         Some("build") => release::run(args),
         Some("screenshots") => screenshots::run(args),
