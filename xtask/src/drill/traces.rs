@@ -40,9 +40,8 @@ fn look(scene: &Scene, seen: &BTreeMap<String, String>) -> Vec<String> {
     found.extend(groups(seen).into_iter().map(group));
     for kind in ["active", "waste", "pool", "applying"] {
         let dir = scene.state().join(kind);
-        found.extend(
-            names_in(&dir).into_iter().map(|name| format!("{kind}/{name} in the state directory")),
-        );
+        let signed = names_in(&dir).into_iter().filter(|name| !is_unsigned(&dir.join(name)));
+        found.extend(signed.map(|name| format!("{kind}/{name} in the state directory")));
     }
     found
 }
@@ -136,9 +135,15 @@ mod tests {
         assert_eq!(look(&scene, &BTreeMap::new()), Vec::<String>::new());
         let id = "01m7j0gf67q1hm55r2qzzwf576";
         fs::create_dir_all(scene.state().join("active")).unwrap();
-        fs::write(scene.state().join("active").join(id), "").unwrap();
+        let mark = scene.state().join("active").join(id);
+        fs::write(&mark, "").unwrap();
         fs::create_dir_all(scene.state().join(format!("pool/{id}/01m7j0gf9gnn9sdhewfqes29pj")))
             .unwrap();
+        // Nobody has signed them yet.
+        assert_eq!(look(&scene, &BTreeMap::new()), Vec::<String>::new());
+        assert_eq!(unsigned(&scene.state()).len(), 2);
+        fs::write(&mark, "{}").unwrap();
+        fs::write(scene.state().join(format!("pool/{id}/owner.json")), "{}").unwrap();
         let found = look(&scene, &BTreeMap::new()).join("\n");
         assert!(found.contains(&format!("active/{id}")) && found.contains("pool/"), "{found}");
         assert_eq!(ids(&scene.state()).len(), 2);
