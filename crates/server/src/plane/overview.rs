@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 
 use cofferdam_core::control::overview::{Counts, Overview};
 use cofferdam_core::control::runner::RunnerState;
+use cofferdam_core::control::task::Task;
 
 use super::caller::Caller;
 use super::error::PlaneError;
@@ -19,9 +20,15 @@ impl Plane {
         let approvals = scalar(&mut db, rows::visible(sql, caller)).await?.unsigned_abs();
         let sql = rows::visible(Sql::new("SELECT doc FROM tasks WHERE review = 1"), caller);
         let to_review = rows::all(&mut db, "tasks", sql.and(" ORDER BY id DESC LIMIT 20")).await?;
-        let sql = Sql::new("SELECT doc FROM tasks WHERE state IN ('failed', 'timed_out', 'lost')");
-        let sql = rows::visible(sql, caller).and(" ORDER BY id DESC LIMIT 20");
-        let failures = rows::all(&mut db, "tasks", sql).await?;
+        // One state after the other, each by its index: together they would have to be sorted.
+        let mut failures: Vec<Task> = Vec::new();
+        for state in ["failed", "timed_out", "lost"] {
+            let sql = Sql::new("SELECT doc FROM tasks WHERE state = $1").text(state);
+            let sql = rows::visible(sql, caller).and(" ORDER BY id DESC LIMIT 20");
+            failures.extend(rows::all::<Task>(&mut db, "tasks", sql).await?);
+        }
+        failures.sort_by_key(|task| std::cmp::Reverse(task.id));
+        failures.truncate(20);
         let own = caller.clone();
         let (tasks, hours) = self
             .write(move |turn| {

@@ -75,7 +75,7 @@ impl Plane {
             sql = sql.and(" AND state = ?").text(state);
         }
         if let Some(workflow_run) = filter.workflow_run {
-            sql = sql.and(" AND workflow_run = ?").text(workflow_run);
+            sql = sql.and(" AND workflow_run = ? AND workflow_run <> ''").text(workflow_run);
         }
         if let Some(mode) = filter.execution_mode {
             sql = sql.and(" AND mode = ?").text(mode_name(mode));
