@@ -42,28 +42,7 @@ impl Plane {
             })?;
         }
         let limit = rows::limit(paging)?;
-        let sql = Sql::new("SELECT line FROM events WHERE seq > $1").number(after);
-        let mut sql = rows::visible(sql, caller);
-        // Each index is over what is not empty, and SQLite uses it only where that is said.
-        if let Some(project) = filter.project {
-            sql = sql.and(" AND project = ? AND project <> ''").text(project);
-        }
-        if let Some(task) = filter.task {
-            sql = sql.and(" AND task = ? AND task <> ''").text(task);
-        }
-        if let Some(workflow_run) = filter.workflow_run {
-            sql = sql.and(" AND workflow_run = ? AND workflow_run <> ''").text(workflow_run);
-        }
-        match &filter.kind {
-            // In the order of their numbers: those of a family are many, and would have to be sorted.
-            Some(kind) if kind.ends_with('.') => {
-                let plain = kind.replace('!', "!!").replace('%', "!%").replace('_', "!_");
-                sql = sql.and(" AND kind LIKE ? ESCAPE '!'").text(format!("{plain}%"));
-            }
-            Some(kind) => sql = sql.and(" AND kind = ?").text(kind),
-            None => {}
-        }
-        let sql = sql.and(" ORDER BY seq LIMIT ?").number(limit + 1);
+        let sql = question(caller, filter, after, limit);
         let mut db = self.inner.store.reader().await?;
         let lines = read_rows(&mut db, sql).await?;
         let events: Result<Vec<TimelineEvent>, StoreError> = lines
@@ -137,5 +116,65 @@ impl Plane {
         let line: Option<String> = row.and_then(|row| row.try_get(0).ok());
         let event: Option<TimelineEvent> = line.and_then(|line| serde_json::from_str(&line).ok());
         Ok(event.map(|event| event.hash).unwrap_or_default())
+    }
+}
+
+fn question(caller: &Caller, filter: &EventFilter, after: u64, limit: u32) -> Sql {
+    let sql = Sql::new("SELECT line FROM events WHERE seq > $1").number(after);
+    let mut sql = rows::visible(sql, caller);
+    // Each index is over what is not empty, and SQLite uses it only where that is said.
+    if let Some(project) = filter.project {
+        sql = sql.and(" AND project = ? AND project <> ''").text(project);
+    }
+    if let Some(task) = filter.task {
+        sql = sql.and(" AND task = ? AND task <> ''").text(task);
+    }
+    if let Some(workflow_run) = filter.workflow_run {
+        sql = sql.and(" AND workflow_run = ? AND workflow_run <> ''").text(workflow_run);
+    }
+    match &filter.kind {
+        // In the order of their numbers: those of a family are many, and would have to be sorted.
+        Some(kind) if kind.ends_with('.') => {
+            let plain = kind.replace('!', "!!").replace('%', "!%").replace('_', "!_");
+            sql = sql.and(" AND kind LIKE ? ESCAPE '!'").text(format!("{plain}%"));
+        }
+        Some(kind) => sql = sql.and(" AND kind = ?").text(kind),
+        None => {}
+    }
+    sql.and(" ORDER BY seq LIMIT ?").number(limit + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Database, Store};
+
+    #[tokio::test]
+    async fn what_is_asked_about_one_thing_is_found_by_an_index() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(Database::Sqlite(dir.path().join("a.db"))).await.unwrap();
+        let mut db = store.reader().await.unwrap();
+        let caller = Caller {
+            actor: "token:a".into(),
+            token: cofferdam_core::control::id::TokenId::from_parts(1, 1),
+            scopes: vec![Scope::Admin],
+            projects: None,
+        };
+        let (task, project) = (TaskId::from_parts(1, 1), ProjectId::from_parts(1, 1));
+        let run = WorkflowRunId::from_parts(1, 1);
+        let none = EventFilter::default;
+        let events = |filter: EventFilter| question(&caller, &filter, 0, 50);
+        for (asked, index) in [
+            (events(EventFilter { task: Some(task), ..none() }), "events_task"),
+            (events(EventFilter { project: Some(project), ..none() }), "events_project"),
+            (events(EventFilter { workflow_run: Some(run), ..none() }), "events_workflow"),
+            (super::super::workflows::tasks_in(run), "tasks_workflow"),
+        ] {
+            let plan = crate::store::rows(&mut db, asked.explained()).await.unwrap();
+            let words: Vec<String> =
+                plan.iter().map(|row| row.try_get("detail").unwrap()).collect();
+            let found = words.iter().any(|line| line.contains(&format!("USING INDEX {index} (")));
+            assert!(found, "{index}: {words:?}");
+        }
     }
 }

@@ -216,12 +216,13 @@ async fn put(turn: &mut Turn, kept: &mut Kept) -> Result<(), PlaneError> {
 }
 
 async fn tasks_of(db: &mut AnyConnection, id: WorkflowRunId) -> Result<Vec<Task>, PlaneError> {
-    // The second condition is that of the index, which SQLite uses only where it is said.
-    let sql = Sql::new(
-        "SELECT doc FROM tasks WHERE workflow_run = $1 AND workflow_run <> '' ORDER BY id",
-    );
-    let sql = sql.text(id);
-    rows::all(db, "tasks", sql).await
+    rows::all(db, "tasks", tasks_in(id)).await
+}
+
+/// The second condition is that of the index, which SQLite uses only where it is said.
+pub(super) fn tasks_in(id: WorkflowRunId) -> Sql {
+    Sql::new("SELECT doc FROM tasks WHERE workflow_run = $1 AND workflow_run <> '' ORDER BY id")
+        .text(id)
 }
 
 /// The run with what its tasks say.

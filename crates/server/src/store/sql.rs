@@ -58,6 +58,15 @@ impl Sql {
     }
 }
 
+#[cfg(test)]
+impl Sql {
+    /// The question how SQLite would go about it.
+    pub(crate) fn explained(mut self) -> Self {
+        self.text.insert_str(0, "EXPLAIN QUERY PLAN ");
+        self
+    }
+}
+
 pub(crate) async fn run(db: &mut AnyConnection, sql: Sql) -> Result<u64, StoreError> {
     let done = prepared(&sql).execute(db).await.map_err(StoreError::query("write"))?;
     Ok(done.rows_affected())
