@@ -196,6 +196,9 @@ pub enum ErrandKind {
     },
     Apply {
         paths: Vec<String>,
+        /// Of these files only these hunks, as the diff numbers them from 1.
+        #[serde(default)]
+        hunks: std::collections::BTreeMap<String, Vec<u32>>,
         reviewed: bool,
         #[schema(value_type = serde_json::Value)]
         answers: std::collections::BTreeMap<String, String>,

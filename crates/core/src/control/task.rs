@@ -193,7 +193,9 @@ pub struct AttemptResult {
     pub finished_at: Option<Stamp>,
     pub output_tail: Option<String>,
     pub changes: Option<ChangeCounts>,
-    /// The plan's effective settings and the receipt, as the run's record has them.
+    /// What was planned: backend, network, limits.
+    pub plan: Option<serde_json::Value>,
+    /// Settings as read back and the receipt, as the run's record has them.
     pub effective: Option<serde_json::Value>,
     pub receipt: Option<serde_json::Value>,
     pub usage: Option<serde_json::Value>,

@@ -29,6 +29,9 @@ pub struct Apply {
     /// None: all.
     #[serde(default)]
     pub paths: Vec<String>,
+    /// Beside these, of some files only some hunks, as the diff numbers them from 1.
+    #[serde(default)]
+    pub hunks: BTreeMap<String, Vec<u32>>,
     /// Whether somebody has looked at what needs that.
     #[serde(default)]
     pub reviewed: bool,
@@ -81,8 +84,8 @@ impl Plane {
         asked: Apply,
     ) -> Result<Value, PlaneError> {
         caller.needs(Scope::Review)?;
-        let Apply { paths, reviewed, answers } = asked;
-        self.send(caller, id, ErrandKind::Apply { paths, reviewed, answers }).await
+        let Apply { paths, hunks, reviewed, answers } = asked;
+        self.send(caller, id, ErrandKind::Apply { paths, hunks, reviewed, answers }).await
     }
 
     pub async fn discard(
@@ -257,6 +260,11 @@ async fn conclude(
             let data = json!({"errand": id, "decision": verb, "problem": problem});
             turn.tell(&about, actor, "changes.refused", data).await?;
         }
+        // The runner did nothing, and says why.
+        (None, Some(result)) if result["outcome"] == "refused" => {
+            let data = json!({"errand": id, "decision": verb, "result": result});
+            turn.tell(&about, actor, "changes.refused", data).await?;
+        }
         (None, result) => {
             let text = result.as_ref().map(Value::to_string).unwrap_or_default();
             let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
@@ -265,13 +273,16 @@ async fn conclude(
             let data = json!({"errand": id, "result": result, "value": ledger.unwrap_or(&hash)});
             turn.tell(&about, actor, done, data).await?;
             let whole = match &kept.errand.what {
-                ErrandKind::Apply { paths, .. } | ErrandKind::Discard { paths } => paths.is_empty(),
+                ErrandKind::Apply { paths, hunks, .. } => paths.is_empty() && hunks.is_empty(),
+                ErrandKind::Discard { paths } => paths.is_empty(),
                 _ => false,
             };
-            let review = match kept.errand.what {
-                ErrandKind::Undo => Some(1),
-                _ if whole => Some(0),
-                _ => None,
+            let pending = result.as_ref().and_then(|result| result["pending"].as_u64());
+            let review = match (pending, &kept.errand.what) {
+                (Some(pending), _) => Some(i64::from(pending > 0)),
+                (None, ErrandKind::Undo) => Some(1),
+                (None, _) if whole => Some(0),
+                (None, _) => None,
             };
             if let Some(review) = review {
                 let sql = Sql::new("UPDATE tasks SET review = $1 WHERE id = $2")

@@ -166,6 +166,7 @@ fn merge(known: &mut AttemptResult, said: AttemptResult) {
         finished_at,
         output_tail,
         changes,
+        plan,
         effective,
         receipt,
         usage,

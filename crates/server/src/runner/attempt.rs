@@ -20,6 +20,7 @@ use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::receipt::CleanupReceipt;
 use cofferdam_core::record::Record;
 use cofferdam_core::refusal::Refusal;
+use cofferdam_core::stamp::Stamp;
 use cofferdam_sandbox::backend::Streams;
 use cofferdam_sandbox::image;
 use cofferdam_sandbox::reconcile::reconcile;
@@ -158,6 +159,7 @@ async fn see_through<L: Link>(mut told: Telling<'_, L>, hold: Arc<Hold>, line: S
     let begun = AttemptResult {
         run: Some(run.to_string()),
         backend: Some(prepared.plan.backend.name().to_owned()),
+        started_at: Some(Stamp::new(jiff::Timestamp::now())),
         ..AttemptResult::default()
     };
     if hold.cause().is_none() {

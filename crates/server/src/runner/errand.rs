@@ -57,17 +57,22 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
     }
     let asked = Asked { runner, errand, record: &record };
     match &errand.what {
-        ErrandKind::Changes => asked.json(&["diff", "--all", "--json"], &[], &[]),
+        ErrandKind::Changes => asked.pending(),
         ErrandKind::Diff { path } => asked.diff(path.as_deref()),
-        ErrandKind::Apply { paths, reviewed, answers } => {
+        ErrandKind::Apply { paths, hunks, reviewed, answers } => {
             asked.must_have_a_home()?;
             let mut words = vec!["apply".to_owned(), "--json".to_owned()];
             if !reviewed {
                 words.push("--auto".to_owned());
             }
             words.extend(allowances(answers)?);
+            for (path, numbers) in hunks {
+                let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+                words.push(format!("--hunk=./{path}:{}", numbers.join(",")));
+            }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            asked.json(&words, paths, &[UNDECIDED])
+            let done = asked.json(&words, paths, &[UNDECIDED])?;
+            asked.with_pending(done)
         }
         ErrandKind::Discard { paths } => {
             let done = asked.json(&["discard", "--json"], paths, &[])?;
@@ -75,11 +80,12 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
                 // Nothing will come home from there any more. What stays behind is removed with the next.
                 Ground { work: &runner.setup.work }.forget_worktree(&record.workspace).ok();
             }
-            Ok(done)
+            asked.with_pending(done)
         }
         ErrandKind::Undo => {
             asked.must_have_a_home()?;
-            asked.json(&["undo", "--json"], &[], &[UNDECIDED])
+            let done = asked.json(&["undo", "--json"], &[], &[UNDECIDED])?;
+            asked.with_pending(done)
         }
     }
 }
@@ -100,6 +106,22 @@ impl<L: Link> Asked<'_, L> {
             Ok(value) if is_answer => Ok(value),
             _ => Err(refused(&said)),
         }
+    }
+
+    /// What nobody has decided about yet, entry by entry.
+    fn pending(&self) -> Result<Value, Box<Problem>> {
+        // Where it was worked is gone when all was discarded, and nothing is pending then.
+        if !self.record.workspace.exists() {
+            return Ok(json!([]));
+        }
+        self.json(&["diff", "--json"], &[], &[])
+    }
+
+    /// What was done, with how much is left to be decided: the server keeps a list of what waits for a look.
+    fn with_pending(&self, mut done: Value) -> Result<Value, Box<Problem>> {
+        let pending = self.pending()?;
+        done["pending"] = json!(pending.as_array().map_or(0, Vec::len));
+        Ok(done)
     }
 
     fn diff(&self, path: Option<&str>) -> Result<Value, Box<Problem>> {

@@ -3,6 +3,7 @@
 use cofferdam_core::control::report::ReportedStatus;
 use cofferdam_core::control::task::{AttemptResult, ChangeCounts};
 use cofferdam_core::outcome::OutcomeClass;
+use cofferdam_core::plan::Plan;
 use cofferdam_core::record::Record;
 use cofferdam_core::refusal::Refusal;
 use serde_json::{Value, json};
@@ -35,6 +36,7 @@ pub(super) fn of_record(record: &Record) -> (ReportedStatus, AttemptResult) {
             retyped: changes.retyped,
             manifest: Some(changes.manifest.clone()),
         }),
+        plan: record.plan.as_ref().and_then(planned),
         effective: Some(Value::Object(record.effective.clone())),
         receipt: serde_json::to_value(&record.receipt).ok(),
         usage: record.usage.as_ref().and_then(|usage| serde_json::to_value(usage).ok()),
@@ -51,6 +53,17 @@ pub(super) fn of_record(record: &Record) -> (ReportedStatus, AttemptResult) {
         };
     }
     (status, result)
+}
+
+/// What of a plan is worth comparing with what was in effect. Paths, variables and identities stay with the run.
+fn planned(plan: &Plan) -> Option<Value> {
+    let plan = serde_json::to_value(plan).ok()?;
+    let mut shown = serde_json::Map::new();
+    for key in ["backend", "network", "allow_hosts", "limits", "seccomp", "runtime", "relaxed"] {
+        shown.insert(key.to_owned(), plan[key].clone());
+    }
+    shown.insert("workspace".to_owned(), json!({ "mode": plan["workspace"]["mode"] }));
+    Some(Value::Object(shown))
 }
 
 /// The event of a task that this host will not run.
