@@ -109,7 +109,19 @@ fn podman(place: &Place, name: &str) -> Result<Case> {
     let tree = tree.to_str().context("a path that is not text")?;
     let words =
         ["--cgroup-manager", "cgroupfs", "--runtime", "runc", "run", "--rm", "--network", "none"];
-    let head = [&words[..], &["--read-only", "--rootfs", tree]].concat();
+    let head = [
+        &words[..],
+        &[
+            "--ulimit",
+            "nofile=1024:1024",
+            "--ulimit",
+            "nproc=1024:1024",
+            "--read-only",
+            "--rootfs",
+            tree,
+        ],
+    ]
+    .concat();
     starter(name, place, Path::new("/usr/bin/podman"), &head)
 }
 
@@ -151,7 +163,7 @@ fn sandbox_runtime(place: &Place, name: &str) -> Result<Case> {
 
 /// Python that opens a session, runs one command in it and closes it.
 const SESSION: &str = "import sys\nfrom llm_sandbox import SandboxSession\n\
-with SandboxSession(lang='python', image=sys.argv[1], skip_environment_setup=True) as session:\n\
+with SandboxSession(lang='python', image=sys.argv[1], skip_environment_setup=True, runtime_configs={'command': ['/bin/sleep', '1000000'], 'user': '0:0'}) as session:\n\
 \x20   result = session.execute_command(sys.argv[2])\nprint(result.stdout, end='')\nsys.exit(result.exit_code)\n";
 
 fn llm_sandbox(place: &Place, name: &str) -> Result<Case> {
