@@ -105,7 +105,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "start", kind: Kind::Rounds(start::cases), most_rounds: usize::MAX },
     Bench { name: "start-library", kind: Kind::Rounds(driver::cases), most_rounds: usize::MAX },
     Bench { name: "start-all", kind: Kind::Rounds(engine::cases), most_rounds: 50 },
-    Bench { name: "peers", kind: Kind::Rounds(peers::cases), most_rounds: 100 },
+    Bench { name: "peers", kind: Kind::Rounds(peers::cases), most_rounds: 10 },
     Bench { name: "session", kind: Kind::Rounds(session::cases), most_rounds: usize::MAX },
     Bench { name: "session-docker", kind: Kind::Rounds(session::in_container), most_rounds: 100 },
     Bench { name: "throughput", kind: Kind::Rounds(throughput::cases), most_rounds: 20 },
