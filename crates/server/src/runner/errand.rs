@@ -72,7 +72,7 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
             }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let done = asked.json(&words, paths, &[UNDECIDED])?;
-            asked.with_pending(done)
+            Ok(asked.with_pending(done))
         }
         ErrandKind::Discard { paths } => {
             let done = asked.json(&["discard", "--json"], paths, &[])?;
@@ -80,12 +80,12 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
                 // Nothing will come home from there any more. What stays behind is removed with the next.
                 Ground { work: &runner.setup.work }.forget_worktree(&record.workspace).ok();
             }
-            asked.with_pending(done)
+            Ok(asked.with_pending(done))
         }
         ErrandKind::Undo => {
             asked.must_have_a_home()?;
             let done = asked.json(&["undo", "--json"], &[], &[UNDECIDED])?;
-            asked.with_pending(done)
+            Ok(asked.with_pending(done))
         }
     }
 }
@@ -117,11 +117,13 @@ impl<L: Link> Asked<'_, L> {
         self.json(&["diff", "--json"], &[], &[])
     }
 
-    /// What was done, with how much is left to be decided: the server keeps a list of what waits for a look.
-    fn with_pending(&self, mut done: Value) -> Result<Value, Box<Problem>> {
-        let pending = self.pending()?;
-        done["pending"] = json!(pending.as_array().map_or(0, Vec::len));
-        Ok(done)
+    /// What was done, with how much is left to be decided: the server keeps a list of what waits for a look. What was
+    /// done stays done where that cannot be counted.
+    fn with_pending(&self, mut done: Value) -> Value {
+        if let Ok(Value::Array(pending)) = self.pending() {
+            done["pending"] = json!(pending.len());
+        }
+        done
     }
 
     fn diff(&self, path: Option<&str>) -> Result<Value, Box<Problem>> {

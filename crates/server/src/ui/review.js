@@ -117,7 +117,7 @@ export async function review({ show, signal, id, query }) {
     state.chosen = new Set([...state.chosen].filter((one) => state.open.has(one)));
     state.hunks = new Map([...state.hunks].filter(([one]) => state.open.has(one)));
     state.diffs.clear();
-    tree.set(entries);
+    narrow();
     tally();
     swap(gate, entries.length ? sentences(entries) : empty("Nothing is pending: all of it was applied or discarded, or nothing was changed."));
     if (!entries.length) {
