@@ -93,10 +93,8 @@ fn udp(text: &str) -> io::Result<usize> {
 
 /// One request, with these headers; a last word that begins with `body:` is its body. An answer that is no yes is an error.
 fn http(text: &str, line: &str, rest: &[&str]) -> io::Result<()> {
-    let (body, headers) = match rest.split_last() {
-        Some((last, headers)) if last.starts_with("body:") => (&last["body:".len()..], headers),
-        _ => ("", rest),
-    };
+    let body = rest.split_last().and_then(|(last, rest)| Some((last.strip_prefix("body:")?, rest)));
+    let (body, headers) = body.unwrap_or(("", rest));
     let mut request = format!("{line}\r\nConnection: close\r\n");
     for header in headers {
         request.push_str(&format!("{header}\r\n"));
