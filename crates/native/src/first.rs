@@ -32,7 +32,7 @@ use crate::report::{End, Facts};
 use crate::seccomp::{self, Program};
 use crate::supervise::{Status, status_of};
 use crate::sys::init::end_all_others;
-use crate::sys::{self, Reaped, SysError};
+use crate::sys::{self, Reaped, SysError, privilege};
 
 const HEARD: [i32; 12] = [
     libc::SIGHUP,
@@ -196,6 +196,8 @@ fn settle(filter: Option<&'static Program>, owner: Owner) -> Result<Option<Chann
     // Nobody inside looks into us, as nobody looks into the first process of a native sandbox.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|errno| SysError::new("prctl (dumpable)", errno))?;
+    // Podman without root leaves the limit as it is, whatever it was asked for.
+    privilege::no_core_dumps()?;
     furnish(Path::new(SKELETON), Path::new(HOME))?;
     let owner = match owner {
         Owner::Listens => Some(line::reach(Path::new(SKELETON))?),

@@ -98,6 +98,13 @@ impl Inside {
     }
 }
 
+/// Whether what was begun is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Haste {
+    No,
+    AtOnce,
+}
+
 /// What ends a server.
 struct Signals {
     terminate: Signal,
@@ -121,11 +128,13 @@ impl Signals {
     ) {
         self.next().await;
         tracing::info!("stopping: what was begun is finished");
+        let mut haste = Haste::No;
         if let Some(Inside { ending, mut running }) = inside {
             ending.drain.cancel();
             tokio::select! {
                 _ = &mut running => {}
                 () = self.next() => {
+                    haste = Haste::AtOnce;
                     ending.at_once.cancel();
                     // What it stops is gone and reported before the store is closed.
                     if let Err(error) = running.await {
@@ -135,6 +144,10 @@ impl Signals {
             }
         }
         stop.cancel();
+        if haste == Haste::AtOnce {
+            // Who said it twice while the runner ended does not say it again for open requests.
+            return answering.abort();
+        }
         tokio::select! {
             ended = &mut answering => {
                 if let Err(error) = ended {

@@ -60,6 +60,9 @@ fn events_of(env: &TestEnv, record: &Value) -> Vec<Value> {
         }
         if event["effective"].is_object() {
             event["effective"]["network"] = Value::Null;
+            // The hash of a receipt that has the number of the network in it.
+            assert!(event["receipt"].is_string(), "{event}");
+            event["receipt"] = Value::Null;
         }
     }
     events

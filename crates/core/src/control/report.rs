@@ -198,6 +198,7 @@ pub enum ErrandKind {
         paths: Vec<String>,
         /// Of these files only these hunks, as the diff numbers them from 1.
         #[serde(default)]
+        #[schema(value_type = serde_json::Value)]
         hunks: std::collections::BTreeMap<String, Vec<u32>>,
         reviewed: bool,
         #[schema(value_type = serde_json::Value)]
