@@ -93,7 +93,9 @@ fn library() -> Result<PathBuf> {
 /// The program itself where it has a loader that can be told to load something before it, else one that is built so.
 fn dynamic(actor: &Actor<'_>) -> Result<PathBuf> {
     let given = PathBuf::from(actor.command(&[]).get_program());
-    if crate::cargo::works(Command::new("ldd").arg(&given)) {
+    // Of a program that loads itself `ldd` speaks well, too: the C library must be named.
+    let needs = Command::new("ldd").arg(&given).output().context("cannot start ldd")?;
+    if String::from_utf8_lossy(&needs.stdout).contains("libc.so") {
         return Ok(given);
     }
     let build =
