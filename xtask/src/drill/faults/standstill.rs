@@ -13,6 +13,8 @@ use crate::drill::scene::{Actor, PATIENCE};
 pub(super) fn first_process(actor: &Actor<'_>, report: &mut Report) -> Result<()> {
     let words = ["run", "--sandbox", "native", "--timeout", "1s", "--", "sleep", "50"];
     let begun = actor.begin(&words)?;
+    // Before its command there is no time that could run out.
+    wait_for(actor, "command inside")?;
     stop(actor, "first process")?;
     let ended = begun.finish()?;
     super::expect(report, "the run", &ended, 124, "timed out");
