@@ -8,6 +8,13 @@ const G: Group = Group::Apply;
 const FINE: Step =
     Step::Twin(&[Step::Ours(&["apply", "last", "fine"], &[0]), Step::Sees("grep -qx f fine")]);
 
+/// The same where nothing of the attacked set can be applied any more: another set, with that file alone.
+const AFRESH: Step = Step::Twin(&[
+    Step::Stage("echo f > fine"),
+    Step::Ours(&["apply"], &[0]),
+    Step::Sees("grep -qx f fine"),
+]);
+
 pub(super) const ATTACKS: &[Attack] = &[
     steps(
         "A-staged",
@@ -317,11 +324,7 @@ pub(super) const ATTACKS: &[Attack] = &[
             ),
             Step::Ours(&["apply"], &[1]),
             Step::Sees("test ! -e changed"),
-            Step::Twin(&[
-                Step::Stage("echo f > fine"),
-                Step::Ours(&["apply"], &[0]),
-                Step::Sees("grep -qx f fine"),
-            ]),
+            AFRESH,
         ],
     ),
     steps(
@@ -337,11 +340,7 @@ pub(super) const ATTACKS: &[Attack] = &[
             ),
             Step::Ours(&["apply"], &[1]),
             Step::Unchanged,
-            Step::Twin(&[
-                Step::Stage("echo f > fine"),
-                Step::Ours(&["apply"], &[0]),
-                Step::Sees("grep -qx f fine"),
-            ]),
+            AFRESH,
         ],
     ),
     steps(
@@ -357,11 +356,7 @@ pub(super) const ATTACKS: &[Attack] = &[
             ),
             Step::Ours(&["apply"], &[1]),
             Step::Unchanged,
-            Step::Twin(&[
-                Step::Stage("echo f > fine"),
-                Step::Ours(&["apply"], &[0]),
-                Step::Sees("grep -qx f fine"),
-            ]),
+            AFRESH,
         ],
     ),
     steps(
@@ -375,11 +370,7 @@ pub(super) const ATTACKS: &[Attack] = &[
             Step::Host("echo mine > one"),
             Step::Ours(&["apply"], &[0, 1, 3]),
             Step::Sees("grep -qx mine one"),
-            Step::Twin(&[
-                Step::Stage("echo f > fine"),
-                Step::Ours(&["apply"], &[0]),
-                Step::Sees("grep -qx f fine"),
-            ]),
+            AFRESH,
         ],
     ),
     steps(

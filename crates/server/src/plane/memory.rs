@@ -16,6 +16,7 @@ use cofferdam_core::control::timeline::TimelineEvent;
 use cofferdam_core::stamp::Stamp;
 use sqlx::{AnyConnection, Row as _};
 
+use super::rows::NOT_OVER;
 use super::settings::PlaneSettings;
 use super::tally::Tally;
 use crate::store::{Sql, StoreError, first, from_doc, rows};
@@ -104,10 +105,7 @@ impl Memory {
             memory.runners.insert(runner.id, Present { runner, token, heard: None });
         }
         let until = settings.clock.elapsed() + settings.lease;
-        let live = Sql::new(
-            "SELECT place, not_before, doc FROM tasks WHERE state IN \
-             ('created', 'awaiting_approval', 'queued', 'claimed', 'running', 'cancel_requested')",
-        );
+        let live = Sql::new("SELECT place, not_before, doc FROM tasks WHERE ").and(NOT_OVER);
         for row in rows(db, live).await? {
             let task: Task = from_doc(&row, "tasks")?;
             let read = |source| StoreError::Query { what: "read", source };

@@ -73,14 +73,8 @@ impl Plane {
         paging: &Paging,
     ) -> Result<Page<Project>, PlaneError> {
         caller.reads()?;
-        let mut sql = Sql::new("SELECT doc FROM projects WHERE 1 = 1");
-        if let Some(known) = &caller.projects {
-            sql = sql.and(" AND id IN ('-'");
-            for project in known {
-                sql = sql.and(", ?").text(project);
-            }
-            sql = sql.and(")");
-        }
+        let sql = Sql::new("SELECT doc FROM projects WHERE 1 = 1");
+        let sql = rows::known(sql, caller, " AND id IN ('-'");
         let sql = rows::newest_first(sql, paging)?;
         let mut db = self.inner.store.reader().await?;
         let items = rows::all(&mut db, "projects", sql).await?;
@@ -135,11 +129,9 @@ impl Plane {
             Box::pin(async move {
                 let project = get(turn.db().await?, &id.to_string()).await?;
                 rows::same_version(project.version, if_version)?;
-                let busy = Sql::new(
-                    "SELECT COUNT(*) FROM tasks WHERE project = $1 AND state IN \
-                     ('created', 'awaiting_approval', 'queued', 'claimed', 'running', 'cancel_requested')",
-                );
-                if scalar(turn.db().await?, busy.text(id)).await? > 0 {
+                let busy = Sql::new("SELECT COUNT(*) FROM tasks WHERE project = $1 AND ");
+                let busy = busy.and(rows::NOT_OVER).text(id);
+                if scalar(turn.db().await?, busy).await? > 0 {
                     return Err(PlaneError::Conflict {
                         message: "the project has tasks that are not over".to_owned(),
                         remedy: "cancel them, or wait for their end",

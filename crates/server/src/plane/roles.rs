@@ -64,14 +64,8 @@ impl Plane {
         paging: &Paging,
     ) -> Result<Page<Role>, PlaneError> {
         caller.reads()?;
-        let mut sql = Sql::new("SELECT doc FROM roles WHERE 1 = 1");
-        if let Some(known) = &caller.projects {
-            sql = sql.and(" AND project IN (''");
-            for project in known {
-                sql = sql.and(", ?").text(project);
-            }
-            sql = sql.and(")");
-        }
+        let sql = Sql::new("SELECT doc FROM roles WHERE 1 = 1");
+        let mut sql = rows::known(sql, caller, " AND project IN (''");
         if let Some(project) = project {
             sql = sql.and(" AND project IN ('', ?)").text(project);
         }

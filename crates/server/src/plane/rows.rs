@@ -9,6 +9,10 @@ use super::caller::Caller;
 use super::error::PlaneError;
 use crate::store::{Sql, StoreError, first, from_doc, rows};
 
+/// Of tasks: nothing has ended them yet.
+pub(super) const NOT_OVER: &str =
+    "state IN ('created', 'awaiting_approval', 'queued', 'claimed', 'running', 'cancel_requested')";
+
 pub(super) async fn find<T: DeserializeOwned>(
     db: &mut AnyConnection,
     table: &'static str,
@@ -31,9 +35,14 @@ pub(super) async fn all<T: DeserializeOwned>(
 }
 
 /// Only what the caller may know of. The statement must have come as far as its conditions.
-pub(super) fn visible(mut sql: Sql, caller: &Caller) -> Sql {
+pub(super) fn visible(sql: Sql, caller: &Caller) -> Sql {
+    known(sql, caller, " AND project IN ('-'")
+}
+
+/// The same by a list that `begun` begins, with what is in it for everybody: for nobody is `'-'`.
+pub(super) fn known(mut sql: Sql, caller: &Caller, begun: &'static str) -> Sql {
     let Some(known) = &caller.projects else { return sql };
-    sql = sql.and(" AND project IN ('-'");
+    sql = sql.and(begun);
     for project in known {
         sql = sql.and(", ?").text(project);
     }
@@ -74,5 +83,20 @@ pub(super) fn same_version(have: u64, wanted: Option<u64>) -> Result<(), PlaneEr
     match wanted {
         Some(wanted) if wanted != have => Err(PlaneError::Version { version: have }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_core::control::state::TaskState;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_over_is_what_is_not_terminal() {
+        for state in TaskState::ALL {
+            let is_listed = NOT_OVER.contains(&format!("'{state}'"));
+            assert_eq!(is_listed, !state.is_terminal(), "{state}");
+        }
     }
 }
