@@ -47,7 +47,7 @@ mod selection;
 mod set;
 pub(crate) mod settled;
 mod touched;
-mod turn;
+pub mod turn;
 pub mod undo;
 pub mod worktree;
 

@@ -21,6 +21,7 @@ use crate::backend::docker::{self, Cleared};
 use crate::backend::local::MARKER;
 use crate::changes::halt::Halt;
 use crate::changes::recover::{How, Recovered, recover};
+use crate::changes::turn::Others;
 use crate::clock;
 use crate::engine::{Engine, Surroundings};
 use crate::events::{Journal, as_map};
@@ -61,9 +62,23 @@ pub enum Whose {
 
 /// Ends what dead owners left behind and closes their records.
 pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
+    reconcile_with(state, actor, Others::Pass)
+}
+
+/// As [`reconcile`], and waits a moment for whoever cleans up or applies right now: when this says that it is
+/// done, nobody else is half-way.
+pub fn reconcile_all(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
+    reconcile_with(state, actor, Others::Await)
+}
+
+fn reconcile_with(
+    state: &StateDir,
+    actor: &str,
+    others: Others,
+) -> Result<Vec<Reconciled>, StateError> {
     let (store, waste) = (Store::new(state), Waste::of(state));
     let mut done = launchers(state, actor)?;
-    done.extend(operations(state, actor)?);
+    done.extend(operations(state, actor, others)?);
     for run in store.active()? {
         let Some(mark) = claim(&store, run)? else { continue };
         let mut record = match store.record(run) {
@@ -184,16 +199,21 @@ fn unrecorded(
 }
 
 /// Finishes or takes back what somebody left who died while applying or undoing changes.
-fn operations(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
-    let recovered =
-        recover(state, actor)?.into_iter().map(|Recovered { run, operation, how, left }| {
+fn operations(
+    state: &StateDir,
+    actor: &str,
+    others: Others,
+) -> Result<Vec<Reconciled>, StateError> {
+    let recovered = recover(state, actor, others)?.into_iter().map(
+        |Recovered { run, operation, how, left }| {
             let how = match how {
                 How::Finished => "finished",
                 How::TakenBack => "taken back",
             };
             let removed = vec![format!("operation {operation} on its changes ({how})")];
             Reconciled { whose: Whose::Run(run), removed, left }
-        });
+        },
+    );
     Ok(recovered.collect())
 }
 

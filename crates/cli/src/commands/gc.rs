@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use cofferdam_core::quantity::Span;
 use cofferdam_sandbox::prune::prune;
-use cofferdam_sandbox::reconcile::{Whose, clear_waste, reconcile, sweep_engines};
+use cofferdam_sandbox::reconcile::{Whose, clear_waste, reconcile_all, sweep_engines};
 use cofferdam_sandbox::state::StateDir;
 use serde_json::json as object;
 
@@ -35,7 +35,7 @@ pub(crate) struct GcArgs {
 
 pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
     let state = StateDir::open(&context.state_dir)?;
-    let mut done = reconcile(&state, &context.actor)?;
+    let mut done = reconcile_all(&state, &context.actor)?;
     done.extend(sweep_engines(&state, &context.actor, &context.engines())?);
     let left = clear_waste(&state);
     let removed = match args.older_than {

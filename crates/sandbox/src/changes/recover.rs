@@ -13,7 +13,7 @@ use super::apply::journal::Journal;
 use super::apply::perform::{take_all_back, workspace_of};
 use super::apply::{ApplyError, applies, slots};
 use super::ledger::Ledger;
-use super::turn::{Begun, Turn};
+use super::turn::{Begun, Others, Turn};
 use crate::runs::Store;
 use crate::state::{StateDir, StateError};
 
@@ -39,9 +39,13 @@ pub enum How {
 struct Died;
 
 /// Cleans up after all who died, in whatever workspace.
-pub fn recover(state: &StateDir, actor: &str) -> Result<Vec<Recovered>, StateError> {
+pub fn recover(
+    state: &StateDir,
+    actor: &str,
+    others: Others,
+) -> Result<Vec<Recovered>, StateError> {
     let mut done = Vec::new();
-    for mut turn in Turn::left_behind(state)? {
+    for mut turn in Turn::left_behind(state, others)? {
         let Some(begun) = turn.begun()? else {
             turn.end()?;
             continue;

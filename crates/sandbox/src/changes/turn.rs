@@ -27,6 +27,15 @@ pub(crate) struct Turn {
     path: PathBuf,
 }
 
+/// What a clean-up does about turns that are in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// They are somebody else's.
+    Pass,
+    /// They are waited for, for a moment: afterwards no workspace is half changed.
+    Await,
+}
+
 /// An operation that was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Begun {
@@ -52,20 +61,17 @@ impl Turn {
         make_private_dir(&dir)?;
         let name = blake3::hash(workspace.as_os_str().as_bytes()).to_hex();
         let path = dir.join(&name.as_str()[..32]);
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(turn) = Self::try_take(&path)? {
-                return Ok(turn);
-            }
-            if Instant::now() >= deadline {
-                return Err(TurnError::Taken { workspace: workspace.to_owned() });
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let turn = Self::take_within(&path, PATIENCE)?;
+        turn.ok_or_else(|| TurnError::Taken { workspace: workspace.to_owned() })
     }
 
-    /// Turns that somebody left behind. Those in use are not among them.
-    pub(crate) fn left_behind(state: &StateDir) -> Result<Vec<Self>, StateError> {
+    /// Turns that somebody left behind. Those in use are not among them; they may be waited for, because who
+    /// uses one may be cleaning up in it.
+    pub(crate) fn left_behind(state: &StateDir, others: Others) -> Result<Vec<Self>, StateError> {
+        let patience = match others {
+            Others::Pass => Duration::ZERO,
+            Others::Await => PATIENCE,
+        };
         let dir = state.applying();
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
@@ -75,9 +81,20 @@ impl Turn {
         let mut turns = Vec::new();
         for entry in entries {
             let path = entry.map_err(StateError::io("read", &dir))?.path();
-            turns.extend(Self::try_take(&path)?);
+            turns.extend(Self::take_within(&path, patience)?);
         }
         Ok(turns)
+    }
+
+    fn take_within(path: &Path, patience: Duration) -> Result<Option<Self>, StateError> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let turn = Self::try_take(path)?;
+            if turn.is_some() || Instant::now() >= deadline {
+                return Ok(turn);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     fn try_take(path: &Path) -> Result<Option<Self>, StateError> {
@@ -146,16 +163,30 @@ mod tests {
         let workspace = Path::new("/somewhere");
         let mut turn = Turn::take(&state, workspace).unwrap();
         assert_eq!(turn.begun().unwrap(), None);
-        assert!(Turn::left_behind(&state).unwrap().is_empty());
+        assert!(Turn::left_behind(&state, Others::Pass).unwrap().is_empty());
         assert!(matches!(Turn::take(&state, workspace), Err(TurnError::Taken { .. })));
         assert!(Turn::take(&state, Path::new("/elsewhere")).is_ok());
         let begun = Begun { run: "01jck4s8b7xgpz3m5t0v9yq2rd".parse().unwrap(), number: 3 };
         turn.begin(begun).unwrap();
         drop(turn);
-        let mut left = Turn::left_behind(&state).unwrap();
+        let mut left = Turn::left_behind(&state, Others::Pass).unwrap();
         let found: Vec<_> = left.iter_mut().filter_map(|turn| turn.begun().unwrap()).collect();
         assert_eq!(found, [begun]);
         left.into_iter().for_each(|turn| turn.end().unwrap());
-        assert!(Turn::left_behind(&state).unwrap().is_empty());
+        assert!(Turn::left_behind(&state, Others::Pass).unwrap().is_empty());
+    }
+
+    #[test]
+    fn whoever_is_still_at_it_is_waited_for_where_that_is_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        let turn = Turn::take(&state, Path::new("/somewhere")).unwrap();
+        assert!(Turn::left_behind(&state, Others::Pass).unwrap().is_empty());
+        let other = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            drop(turn);
+        });
+        assert_eq!(Turn::left_behind(&state, Others::Await).unwrap().len(), 1);
+        other.join().unwrap();
     }
 }
