@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use cofferdam_testkit::{Finished, TestEnv};
+use cofferdam_testkit::{Finished, SmallDisk, TestEnv};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
@@ -121,4 +121,38 @@ mod native_only {
             assert!(relaxed.contains("memory_limit"), "{relaxed}");
         }
     }
+}
+
+/// So slowly that the disk is looked at in between, as any real one is that is worth filling.
+const FILL: &str = "while head -c 1M /dev/zero >> fill; do sleep 0.05; done; echo full";
+
+#[test]
+#[cfg_attr(not(feature = "fault-injection"), ignore = "mounts, which needs root: cargo xtask test")]
+fn the_disk_keeps_its_reserve() {
+    let env = TestEnv::with_binary(BINARY);
+    let disk = SmallDisk::at(env.state_dir(), "160m");
+    env.host_config("sandbox: { disk_reserve: 128m }");
+    run(&env, &[], "head -c 1M /dev/zero > some; stat -c %s some")
+        .assert_exit(0)
+        .assert_stdout("1048576\n");
+    run(&env, &[], FILL).assert_exit(137).assert_stdout("");
+    let record = env.latest_record();
+    assert_eq!(record["outcome"]["class"], "canceled", "{record:#}");
+    assert!(record["outcome"]["message"].to_string().contains("disk_reserve"), "{record:#}");
+    // A twentieth of so small a disk, and what it had come to was kept.
+    let free = free(&disk);
+    assert!(free > 4 << 20, "{free} bytes are free");
+    assert_eq!(env.run(["diff", "--name-only"]).stdout_text(), "fill\n");
+    std::fs::write(disk.dir().join("else"), vec![1; 6 << 20]).expect("there is room for it");
+    run(&env, &[], "true").assert_exit(125).assert_stderr_has("sandbox.disk_reserve");
+    // Whoever wants none has none.
+    env.host_config("sandbox: { disk_reserve: 0 }");
+    run(&env, &[], "true").assert_exit(0);
+}
+
+fn free(disk: &SmallDisk) -> u64 {
+    let mut df = std::process::Command::new("df");
+    let done = df.args(["--output=avail", "-B1"]).arg(disk.dir()).output().expect("`df` runs");
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    text.lines().last().and_then(|line| line.trim().parse().ok()).expect("a number")
 }

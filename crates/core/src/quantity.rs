@@ -15,7 +15,9 @@ pub struct NotAQuantity {
 }
 
 /// A number of bytes. Written with a binary unit: `k`, `m`, `g`, `t`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct ByteSize(pub u64);
 

@@ -220,6 +220,9 @@ pub struct Limits {
     pub stop_grace: Span,
     /// Bytes kept of each output stream.
     pub output: ByteSize,
+    /// Bytes that stay free on the disk that is written to.
+    #[serde(default)]
+    pub disk_reserve: ByteSize,
 }
 
 /// Names as they stand in files and flags, and back.

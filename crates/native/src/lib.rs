@@ -50,6 +50,7 @@ pub mod prove;
 mod recipe;
 mod report;
 mod repository;
+pub mod reserve;
 mod result;
 mod root;
 pub mod seccomp;

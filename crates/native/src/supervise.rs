@@ -18,6 +18,7 @@ use rustix::process::{Signal, kill_process_group, pidfd_send_signal};
 use crate::cgroup::OomCount;
 use crate::descendants;
 use crate::process::{OomSince, Parent, Process, Reach};
+use crate::reserve::Lookout;
 use crate::signals::{Pause, Requests};
 use crate::sys::{self, Reaped, SysError};
 use crate::terminal::Size;
@@ -32,14 +33,15 @@ pub enum StreamName {
     Stderr,
 }
 
-/// How long the command may take.
+/// How long the command may take, and what it must leave of the disk.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct Patience<'a> {
     pub wall: Duration,
     /// Without a byte of output.
     pub idle: Option<Duration>,
     /// Between the request to stop and the kill.
     pub grace: Duration,
+    pub disk: Option<Lookout<'a>>,
 }
 
 /// Where the command's streams lead. `None` means they are only kept.
@@ -77,6 +79,8 @@ pub enum Cause {
     Own,
     WallTimeout,
     IdleTimeout,
+    /// The disk that it writes to has no more left than is kept free.
+    DiskFull,
     /// We were told to stop by this signal and passed it on.
     Canceled(i32),
 }
@@ -113,7 +117,7 @@ const IMPATIENT: (usize, Duration) = (3, Duration::from_secs(2));
 pub fn supervise(
     process: Process,
     passage: Passage<'_>,
-    patience: Patience,
+    patience: Patience<'_>,
     requests: &dyn Requests,
     watch: &mut dyn Watch,
 ) -> Result<Ended, SysError> {
@@ -128,7 +132,7 @@ pub struct Rest(pub Vec<(StreamName, OwnedFd)>);
 pub fn attend(
     process: Process,
     passage: Passage<'_>,
-    patience: Patience,
+    patience: Patience<'_>,
     requests: &dyn Requests,
     watch: &mut dyn Watch,
 ) -> Result<(Ended, Rest), SysError> {
@@ -182,7 +186,7 @@ struct Supervisor<'a> {
     pidfd: OwnedFd,
     reach: Reach,
     requests: &'a dyn Requests,
-    patience: Patience,
+    patience: Patience<'a>,
     streams: [Stream<'a>; 2],
     stdin: Option<StdinPump<'a>>,
     /// The master end of the command's, and the user's own.
@@ -273,7 +277,8 @@ impl Supervisor<'_> {
         }
         let wall = self.started + self.patience.wall;
         let idle = self.patience.idle.map(|idle| self.last_output + idle);
-        [idle, self.lasting_at].into_iter().flatten().fold(wall, Instant::min)
+        let disk = self.patience.disk.as_ref().map(Lookout::next);
+        [idle, self.lasting_at, disk].into_iter().flatten().fold(wall, Instant::min)
     }
 
     fn wait(&self, deadline: Instant) -> Result<Ready, SysError> {
@@ -347,6 +352,9 @@ impl Supervisor<'_> {
             self.cause = if wall.is_some() { Cause::WallTimeout } else { Cause::IdleTimeout };
             self.watch.notice(&Notice::TimedOut { limit, idle: wall.is_none() });
             self.stop("timeout", Signal::TERM)?;
+        } else if self.patience.disk.as_mut().is_some_and(Lookout::sees_the_end) {
+            self.cause = Cause::DiskFull;
+            self.stop("disk", Signal::KILL)?;
         }
         Ok(())
     }

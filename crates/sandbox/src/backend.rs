@@ -1,5 +1,6 @@
 //! What carries plans out. A backend gets a plan and does it; it decides nothing.
 
+pub(crate) mod bounds;
 pub(crate) mod docker;
 pub(crate) mod local;
 pub(crate) mod native;

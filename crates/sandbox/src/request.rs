@@ -122,6 +122,7 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
             idle_timeout: sandbox.idle_timeout,
             stop_grace: sandbox.stop_grace,
             output: sandbox.output_limit,
+            disk_reserve: sandbox.disk_reserve,
         },
         fetch: Fetch { pull: sandbox.pull, timeout: sandbox.pull_timeout },
         readonly_root: sandbox.readonly_root,

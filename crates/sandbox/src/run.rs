@@ -94,6 +94,7 @@ pub fn prepare(
         caps.staging = staging(state, &spec.workspace);
     }
     let plan = plan(spec, policy, &caps)?;
+    backend::bounds::leaves_room(&plan, state)?;
     if plan.purpose.is_command() {
         shell::obey(&plan.commands.policy, plan.commands.approval, &plan.command)?;
     }

@@ -14,6 +14,7 @@
 mod backend;
 mod browser;
 pub mod claim;
+mod disk;
 pub mod docker;
 mod env;
 mod finished;
@@ -27,6 +28,7 @@ mod wait;
 
 pub use backend::Backend;
 pub use browser::{Browser, Scheme};
+pub use disk::SmallDisk;
 pub use env::TestEnv;
 pub use finished::Finished;
 pub use manifest::Manifest;

@@ -1,40 +1,15 @@
 //! The workspace on another file system than the state directory, and a small one: renames work only
 //! within it, and it can be full.
 
-use std::process::Command;
+use cofferdam_testkit::SmallDisk;
 
 use super::*;
-
-/// A small file system of its own at the workspace. Needs root, as every mount does; without it the
-/// memory file system that every host has serves, which is never full.
-struct Mounted<'e> {
-    env: &'e TestEnv,
-    small: bool,
-}
-
-impl<'e> Mounted<'e> {
-    fn at(env: &'e TestEnv, size: &str) -> Self {
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={size},mode=755"), "none"]);
-        let done = mount.arg(env.workspace()).output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        Self { env, small: true }
-    }
-}
-
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        assert!(self.small);
-        let done = Command::new("umount").arg(self.env.workspace()).status().unwrap();
-        assert!(done.success() || std::thread::panicking());
-    }
-}
 
 #[test]
 #[cfg_attr(not(feature = "fault-injection"), ignore = "mounts, which needs root: cargo xtask test")]
 fn there_and_back_across_file_systems() {
     let env = env();
-    let _mounted = Mounted::at(&env, "8m");
+    let _mounted = SmallDisk::at(env.workspace(), "8m");
     env.file("f", "old");
     env.file("d/x", "x");
     std::os::unix::fs::symlink("f", env.workspace().join("l")).unwrap();
@@ -57,7 +32,7 @@ fn there_and_back_across_file_systems() {
 #[cfg_attr(not(feature = "fault-injection"), ignore = "mounts, which needs root: cargo xtask test")]
 fn a_full_disk_leaves_everything_as_it_was() {
     let env = env();
-    let _mounted = Mounted::at(&env, "2m");
+    let _mounted = SmallDisk::at(env.workspace(), "2m");
     env.file("f", vec![b'x'; 300_000]);
     env.file("gone", "g");
     stage(

@@ -127,6 +127,11 @@ impl<'a> Driver<'a> {
         })
     }
 
+    /// Whether there is a run, and groups that are called after it.
+    pub(crate) fn has_groups_of(&self, runs: &[String]) -> bool {
+        self.launcher().is_some() && runs.first().is_some_and(|run| has_group(run))
+    }
+
     pub(crate) fn made(&self) -> Made {
         let launcher = self.launcher().unwrap();
         let places = pools(self.env).into_iter().flat_map(|pool| directories(&pool));

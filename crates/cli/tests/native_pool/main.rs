@@ -264,3 +264,23 @@ fn a_killed_client_takes_everything_along() {
     assert_eq!(last["outcome"]["class"], "sandbox_failure", "{last:#}");
     assert!(pools(&env).is_empty(), "{:?}", pools(&env));
 }
+
+#[test]
+fn one_that_was_made_for_a_run_is_found_by_its_place() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut driver = Driver::start(&env);
+    // The first is never from the pool.
+    driver.ask(&[], "sleep 60");
+    assert!(wait_until(Duration::from_secs(10), || driver.has_groups_of(&env.runs())));
+    let made = driver.made();
+    driver.child.kill().unwrap();
+    made.wait_until_dead();
+    // As one who cleaned up while the launcher was still at it would have left it.
+    let active = env.state_dir().join("active");
+    std::fs::remove_dir_all(&active).unwrap();
+    std::fs::create_dir(&active).unwrap();
+    drop(driver);
+    env.run(["gc"]).assert_exit(0);
+    made.assert_gone();
+    assert!(pools(&env).is_empty(), "{:?}", pools(&env));
+}

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use cofferdam_testkit::{TestEnv, claim, wait_until};
+use cofferdam_testkit::{SmallDisk, TestEnv, claim, wait_until};
 
 use super::{BINARY, Session};
 
@@ -113,4 +113,21 @@ fn a_tethered_one_ends_with_whoever_it_is_held_for() {
     assert!(wait_until(Duration::from_secs(10), || {
         env.run(["session", "ls", "--json"]).stdout_text() == "[]\n"
     }));
+}
+
+#[test]
+#[cfg_attr(not(feature = "fault-injection"), ignore = "mounts, which needs root: cargo xtask test")]
+fn a_session_whose_background_fills_the_disk_is_ended() {
+    let env = TestEnv::with_binary(BINARY);
+    let _disk = SmallDisk::at(env.state_dir(), "160m");
+    let session = Session::start(&env, &[]);
+    let fill = "(while head -c 1M /dev/zero >> fill; do sleep 0.05; done) >/dev/null 2>&1 &";
+    session.exec(&[], fill).assert_exit(0);
+    assert!(wait_until(Duration::from_secs(60), || {
+        env.run(["session", "ls", "--json"]).assert_exit(0).stdout_text() == "[]\n"
+    }));
+    let record = env.latest_record();
+    assert_eq!(record["outcome"]["class"], "canceled", "{record:#}");
+    assert!(record["outcome"]["message"].to_string().contains("disk_reserve"), "{record:#}");
+    assert_eq!(env.run(["diff", "--name-only"]).stdout_text(), "fill\n");
 }

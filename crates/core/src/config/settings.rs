@@ -55,6 +55,7 @@ pub struct SandboxSettings {
     pub receipt: Proof,
     pub runtime: Option<String>,
     pub output_limit: ByteSize,
+    pub disk_reserve: ByteSize,
     pub relax: BTreeSet<Relax>,
 }
 
@@ -162,6 +163,7 @@ impl Settings {
                 receipt: take!(resolved, SandboxReceipt, Proof),
                 runtime: take!(resolved, SandboxRuntime, Runtime),
                 output_limit: take!(resolved, SandboxOutputLimit, Size),
+                disk_reserve: take!(resolved, SandboxDiskReserve, Size),
                 relax: take!(resolved, SandboxRelax, Relax),
             },
             images: ImageSettings {

@@ -11,6 +11,8 @@ use crate::quantity::ByteSize;
 pub(super) enum Way {
     /// The smaller amount; `off` is the largest.
     Smaller,
+    /// The larger amount.
+    Larger,
     /// The greater in the type's own order.
     Ordered,
     TrueIsStricter,
@@ -37,6 +39,7 @@ impl Way {
         let either = |take_asked: bool| if take_asked { asked.clone() } else { standing.clone() };
         match self {
             Self::Smaller => either(amount(asked) <= amount(standing)),
+            Self::Larger => either(amount(asked) >= amount(standing)),
             Self::Ordered => either(match (standing, asked) {
                 (Value::Mode(standing), Value::Mode(asked)) => asked >= standing,
                 (Value::Network(standing), Value::Network(asked)) => asked >= standing,
@@ -71,6 +74,7 @@ impl Way {
     pub(super) const fn in_words(self) -> &'static str {
         match self {
             Self::Smaller => "the smaller",
+            Self::Larger => "the larger",
             Self::Ordered => "the one that gives less",
             Self::TrueIsStricter => "`true`",
             Self::FalseIsStricter => "`false`",

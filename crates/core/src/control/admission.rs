@@ -83,6 +83,7 @@ pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admi
         idle_timeout: sandbox.idle_timeout,
         stop_grace: sandbox.stop_grace,
         output: sandbox.output_limit,
+        disk_reserve: sandbox.disk_reserve,
     };
     ceiling.check(&limits, sandbox.network, sandbox.mode).map_err(named)?;
     policy::wide_enough(settings.policy.network, sandbox.network).map_err(named)?;

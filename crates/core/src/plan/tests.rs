@@ -49,6 +49,7 @@ fn spec() -> SandboxSpec {
             idle_timeout: None,
             stop_grace: Span::secs(10),
             output: ByteSize::mib(64),
+            disk_reserve: ByteSize(0),
         },
         fetch: Fetch { pull: Pull::Never, timeout: Span::secs(600) },
         proof: Proof::Quick,

@@ -86,7 +86,7 @@ impl Sandbox {
         let (Running { process, receipt, .. }, handed) = self.start(StdinKind::Empty)?;
         let mut kept = Kept::default();
         let passage = Passage { stdout: None, stderr: None, stdin: None };
-        let patience = Patience { wall: self.wall, idle: None, grace: self.grace };
+        let patience = Patience { wall: self.wall, idle: None, grace: self.grace, disk: None };
         let ended = supervise(process, passage, patience, &signals, &mut kept).expect("supervised");
         let alive = carriers(&format!("COFFERDAM_RUN={}", self.run));
         let left = handed.finish();
@@ -205,6 +205,7 @@ fn plan(workspace: &Path, argv: &[&str]) -> Plan {
             idle_timeout: None,
             stop_grace: Span::secs(1),
             output: ByteSize::mib(1),
+            disk_reserve: ByteSize(0),
         },
         seccomp: Some(Seccomp::Default),
         proof: Default::default(),

@@ -53,7 +53,8 @@ use cofferdam_native::{COPY, RESULT, SysError, UPPER};
 use rustix::fs::fstat;
 use serde_json::{Value, json};
 
-use super::local::{passage, patience};
+use super::bounds::patience;
+use super::local::passage;
 use super::{Finish, Observer, Stage, Standing, native};
 use crate::engine::{Engine, EngineError, Patience, Sight, at};
 use crate::first::runs_anywhere;
@@ -325,7 +326,8 @@ fn carry_out(
     } else {
         super::Streams { stdin: None, ..stage.streams }
     };
-    let watched = watch(running, passage(streams), patience(plan), stage.signals, observer)?;
+    let watched =
+        watch(running, passage(streams), patience(plan, stage.dir), stage.signals, observer)?;
     let took = started.elapsed();
     let found = look(engine, &inspect)?;
     let (said, usage) = match caller.map(|caller| caller.end(took)) {

@@ -10,8 +10,9 @@ use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
 use cofferdam_core::result;
 use cofferdam_native::RESULT;
 use cofferdam_native::process::{Launch, Process, StartError, StdinKind};
-use cofferdam_native::supervise::{Cause, Ended, Passage, Patience, Status, supervise};
+use cofferdam_native::supervise::{Cause, Ended, Passage, Status, supervise};
 
+use super::bounds::{disk_full, patience};
 use super::{Finish, Observer, Stage, Standing, Streams};
 use crate::state::make_private_dir;
 
@@ -38,7 +39,13 @@ pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -
     standing.effective.insert("pid".to_owned(), process.pid().into());
     standing.effective.insert("process_group".to_owned(), process.pid().into());
     observer.standing(standing);
-    match supervise(process, passage(stage.streams), patience(plan), stage.signals, observer) {
+    match supervise(
+        process,
+        passage(stage.streams),
+        patience(plan, stage.dir),
+        stage.signals,
+        observer,
+    ) {
         Ok(ended) => finish(plan, ended),
         Err(error) => Finish {
             outcome: Outcome::ended(
@@ -73,14 +80,6 @@ fn stdin_kind(stdin: Option<BorrowedFd<'_>>) -> StdinKind {
 
 pub(crate) fn passage<'a>(streams: Streams<'a>) -> Passage<'a> {
     Passage { stdout: streams.stdout, stderr: streams.stderr, stdin: streams.stdin }
-}
-
-pub(crate) fn patience(plan: &Plan) -> Patience {
-    Patience {
-        wall: plan.limits.timeout.duration(),
-        idle: plan.limits.idle_timeout.map(|span| span.duration()),
-        grace: plan.limits.stop_grace.duration(),
-    }
 }
 
 /// An error in words, with its cause; and what would help, where it is known.
@@ -131,6 +130,7 @@ pub(super) fn outcome(plan: &Plan, status: Status, cause: Cause) -> Outcome {
             let span = plan.limits.idle_timeout.map(|s| s.to_string()).unwrap_or_default();
             (OutcomeClass::TimedOut, format!("no output for {span}"))
         }
+        Cause::DiskFull => (OutcomeClass::Canceled, disk_full(plan)),
         Cause::Canceled(signal) => {
             let signal_of = own.signal.or(Some(signal));
             let message = format!("stopped by signal {signal}");

@@ -14,7 +14,8 @@ use cofferdam_native::supervise::{Cause, Ended, Notice, supervise};
 use cofferdam_native::terminal::Size;
 use rustix::fs::{fstat, fstatfs};
 
-use super::local::{not_started, outcome, passage, patience};
+use super::bounds::patience;
+use super::local::{not_started, outcome, passage};
 use super::{Finish, Observer, Occupant, Stage, Standing, Starter};
 use crate::launcher::{Lease, Lost};
 
@@ -87,7 +88,13 @@ pub(super) fn run(
     let effective =
         effective.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
     observer.standing(Standing { effective, receipt, ..Standing::default() });
-    let ended = supervise(process, passage(stage.streams), patience(plan), stage.signals, observer);
+    let ended = supervise(
+        process,
+        passage(stage.streams),
+        patience(plan, stage.dir),
+        stage.signals,
+        observer,
+    );
     // The first process has ended everybody else, or died and took them along.
     if ended.as_ref().is_ok_and(|ended| ended.left.is_empty()) {
         observer.quiet();

@@ -96,6 +96,7 @@ fn try_in(dir: &Path, name: &str, caps: &Caps) -> Result<Vec<Guarantee>, Trouble
             idle_timeout: None,
             stop_grace: Span::secs(1),
             output: ByteSize::mib(1),
+            disk_reserve: ByteSize(0),
         },
         seccomp: Some(Seccomp::Default),
         proof: Default::default(),

@@ -1,8 +1,9 @@
 //! Where prepared sandboxes keep their layers until a run gets them: `pool/<launcher>/<sandbox>/`.
 //!
 //! The directory of a sandbox stays until the sandbox is gone, empty when a run has its layers: its
-//! name is that of the sandbox's control groups, so that they are found after a crash. `owner.json`
-//! says which process the launcher is.
+//! name is that of the sandbox's control groups, so that they are found after a crash. One that is made for a
+//! run has such a directory, too: the run may be closed by others while its launcher is still at it.
+//! `owner.json` says which process the launcher is.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write as _};
@@ -61,7 +62,11 @@ impl Pool {
     }
 
     pub(super) fn place(&self) -> Result<Place, StateError> {
-        let name = clock::new_run_id(clock::now())?.to_string();
+        self.place_of(clock::new_run_id(clock::now())?.to_string())
+    }
+
+    /// Of a sandbox that has this name.
+    pub(super) fn place_of(&self, name: String) -> Result<Place, StateError> {
         let dir = self.dir.join(&name);
         make_private_dir(&dir)?;
         Ok(Place { name, dir })

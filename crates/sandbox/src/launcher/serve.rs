@@ -15,7 +15,7 @@ use super::place::{Place, Pool};
 use super::shelf::{Depth, Ready, Shelf};
 use super::wire::{self, Answer, Request};
 use crate::backend::local::told;
-use crate::state::StateDir;
+use crate::state::{StateDir, StateError};
 
 /// Profiles for which sandboxes are kept ready: the last ones that were asked for.
 const PROFILES: usize = 2;
@@ -53,8 +53,8 @@ struct Serving {
 /// A sandbox that is in use.
 struct Lent {
     handed: Handed,
-    /// Of one that was prepared ahead.
-    place: Option<Place>,
+    /// Names its groups.
+    place: Place,
 }
 
 impl Serving {
@@ -106,15 +106,23 @@ impl Serving {
         // A prepared sandbox has an upper directory of its own, and an empty one.
         let witness = Witness::of(profile).filter(|_| profile.plan().from.is_none());
         let ready = witness.and_then(|witness| self.ready(profile, &witness, dir));
-        let (name, place, prepared) = match ready {
-            Some(Ready { prepared, place, .. }) => (place.name.clone(), Some(place), prepared),
+        let (place, prepared) = match ready {
+            Some(Ready { prepared, place, .. }) => (place, prepared),
             None => {
-                let asked = Preparation { profile, name: &run, state: dir };
-                let prepared = prepare(&asked)?;
-                (run, None, prepared)
+                let place = self.pool.place_of(run).map_err(unplaced)?;
+                let asked = Preparation { profile, name: &place.name, state: dir };
+                match prepare(&asked) {
+                    Ok(prepared) => (place, prepared),
+                    Err(error) => {
+                        // Where it would not go, it is swept when we are gone.
+                        place.remove();
+                        return Err(error);
+                    }
+                }
             }
         };
         let (waiting, handed) = prepared.hand_over()?;
+        let name = place.name.clone();
         self.running.insert(name.clone(), Lent { handed, place });
         Ok((name, waiting))
     }
@@ -143,7 +151,7 @@ impl Serving {
         let mut left = handed.finish();
         // Its place names its groups: it stays while they do.
         if left.is_empty() {
-            left.extend(place.and_then(Place::remove));
+            left.extend(place.remove());
         }
         left
     }
@@ -213,4 +221,10 @@ impl Serving {
         }
         Ok(())
     }
+}
+
+/// Nothing is made that has no place: after a crash nobody would find it.
+fn unplaced(error: StateError) -> StartError {
+    let remedy = "see that the state directory can be written to".to_owned();
+    ConfineError::Reported { message: error.to_string(), remedy }.into()
 }

@@ -12,7 +12,8 @@ use cofferdam_native::signals::Signals;
 use cofferdam_native::supervise::{Notice, Status, StreamName, Watch, supervise};
 
 use super::place::{Place, Pool};
-use crate::backend::local::{passage, patience};
+use crate::backend::bounds::unwatched_disk;
+use crate::backend::local::passage;
 use crate::backend::native::{Keeper, sandbox};
 use crate::backend::{Starter, Streams};
 use crate::state::{StateDir, StateError};
@@ -77,7 +78,8 @@ impl Trials {
         let stdin = StdinKind::Empty;
         let asked = Confinement { plan, run_id: &place.name, state: &place.dir, stdin };
         let (Running { process, .. }, keeper) = sandbox(starter, &asked)?;
-        let ended = supervise(process, passage(streams), patience(plan), &self.signals, &mut Deaf)?;
+        let ended =
+            supervise(process, passage(streams), unwatched_disk(plan), &self.signals, &mut Deaf)?;
         let exit_code = match ended.status {
             Status::Exited(code) => Some(code),
             Status::Signaled(_) => None,

@@ -19,7 +19,8 @@ use super::hall::Hall;
 use super::job::output_path;
 use super::petitions::Petitions;
 use super::wire::{Stay, Stream, Told, bytes};
-use crate::backend::local::{not_started, patience};
+use crate::backend::bounds::unwatched_disk;
+use crate::backend::local::not_started;
 use crate::backend::native::{Maker, judge, stdin_kind};
 use crate::run::redactor;
 use crate::runs::OutputKeeper;
@@ -141,7 +142,7 @@ fn watch(
     petitions: &Petitions<'_>,
     kept: &mut Kept,
 ) -> (Outcome, Option<Usage>, Rest) {
-    match attend(guest.process, passage, patience(plan), petitions, kept) {
+    match attend(guest.process, passage, unwatched_disk(plan), petitions, kept) {
         Ok((ended, rest)) => {
             let mut outcome = judge(plan, &ended, Maker::Alive);
             if petitions.is_gone.get() && outcome.class == OutcomeClass::Canceled {

@@ -16,6 +16,7 @@ use cofferdam_core::plan::Plan;
 use cofferdam_core::record::{Output, Usage};
 use cofferdam_native::channel::{Channel, Message};
 use cofferdam_native::confined::Room;
+use cofferdam_native::reserve::Lookout;
 use cofferdam_native::signals::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -23,6 +24,7 @@ use super::door;
 use super::exec::{Asked, Given, exec};
 use super::job::{Job, Killing, Roster, quiet_pipe};
 use super::wire::{Question, Told, bytes};
+use crate::backend::bounds::{disk_full, reserve, written_to};
 use crate::runs::Scribe;
 use crate::state::StateError;
 
@@ -63,6 +65,8 @@ pub(super) enum Over {
     Signal(i32),
     /// The sandbox is dead.
     Dead,
+    /// The disk has no more left than is kept free.
+    DiskFull,
 }
 
 impl<'a> Hall<'a> {
@@ -108,7 +112,8 @@ impl<'a> Hall<'a> {
             self.is_ending.store(true, Ordering::Release);
             // Nobody waits there any more, whatever becomes of the rest.
             door::close(listener);
-            if !matches!(over, Ok(Over::Dead)) {
+            // What writes must not go on writing while it is asked.
+            if !matches!(over, Ok(Over::Dead | Over::DiskFull)) {
                 self.wind_down();
             }
             // With it ends all that still runs, and so all who watch it.
@@ -149,12 +154,19 @@ impl<'a> Hall<'a> {
 
     /// Waits for the end.
     fn wait(&self, signals: &Signals, tether: Option<BorrowedFd<'_>>) -> io::Result<Over> {
+        // Here, and not beside each command: what commands leave running writes, too.
+        let mut disk = Lookout::over(reserve(self.plan, written_to(self.plan, self.dir)));
         loop {
             let quiet = self.roster().quiet();
             let left = self.idle_stop.zip(quiet).map(|(most, quiet)| most.saturating_sub(quiet));
             if left == Some(Duration::ZERO) {
                 return Ok(Over::Idle);
             }
+            if disk.as_mut().is_some_and(Lookout::sees_the_end) {
+                return Ok(Over::DiskFull);
+            }
+            let look = disk.map(|disk| disk.next().saturating_duration_since(Instant::now()));
+            let left = [left, look].into_iter().flatten().min();
             let mut fds = vec![
                 PollFd::new(signals, PollFlags::IN),
                 PollFd::new(&self.woken, PollFlags::IN),
@@ -296,7 +308,7 @@ impl<'a> Hall<'a> {
 }
 
 impl Over {
-    pub(super) fn outcome(self) -> Outcome {
+    pub(super) fn outcome(self, plan: &Plan) -> Outcome {
         match self {
             Self::Asked => Outcome::exited(0),
             Self::Idle => Outcome::exited(0).with_message("nothing was run for so long"),
@@ -305,6 +317,7 @@ impl Over {
                 let message = format!("stopped by signal {signal}");
                 Outcome::ended(OutcomeClass::Canceled, Some(signal), message)
             }
+            Self::DiskFull => Outcome::ended(OutcomeClass::Canceled, None, disk_full(plan)),
             Self::Dead => {
                 let message = "the sandbox's first process died";
                 Outcome::ended(OutcomeClass::SandboxFailure, None, message)

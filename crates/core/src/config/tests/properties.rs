@@ -22,6 +22,7 @@ fn samples(key: Key) -> &'static [&'static str] {
             &["none", "allow", "bridge", "host"]
         }
         Key::SandboxAllowHosts => &["[]", "[a]", "[b]", "[a, b]"],
+        Key::SandboxDiskReserve => &["0", "1m", "3g"],
         Key::SandboxMemoryLimit | Key::SandboxOutputLimit | Key::ChangesBudgetBytes => {
             &["1m", "64m", "1g", "3g"]
         }

@@ -55,6 +55,7 @@ fn spec() -> SandboxSpec {
             idle_timeout: None,
             stop_grace: Span::secs(10),
             output: ByteSize::mib(64),
+            disk_reserve: ByteSize(0),
         },
         fetch: FETCH,
         readonly_root: true,

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use cofferdam_core::spec::Terminal;
 use cofferdam_native::SysError;
+use cofferdam_native::reserve::Lookout;
 use cofferdam_native::signals::Signals;
 use cofferdam_native::supervise::{Cause, Passage, Patience as Limits};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -84,7 +85,7 @@ const SIGWINCH: i32 = 28;
 pub(super) fn watch(
     running: Running<'_>,
     passage: Passage<'_>,
-    limits: Limits,
+    limits: Limits<'_>,
     signals: &Signals,
     observer: &mut dyn Observer,
 ) -> Result<Watched, Lost> {
@@ -143,7 +144,7 @@ struct Watch<'a> {
     stdin: Option<BorrowedFd<'a>>,
     /// Input that the container has not taken yet.
     input: Vec<u8>,
-    limits: Limits,
+    limits: Limits<'a>,
     signals: &'a Signals,
     observer: &'a mut dyn Observer,
     started: Instant,
@@ -224,11 +225,11 @@ impl Watch<'_> {
 
     fn next_deadline(&self) -> Instant {
         let wall = self.started + self.limits.wall;
-        let next = match (self.kill_at, self.limits.idle) {
-            (Some(kill_at), _) => kill_at,
-            (None, Some(idle)) => wall.min(self.last_output + idle),
-            (None, None) => wall,
-        };
+        let idle = self.limits.idle.map(|idle| self.last_output + idle);
+        let disk = self.limits.disk.as_ref().map(Lookout::next);
+        let next = self
+            .kill_at
+            .unwrap_or_else(|| [idle, disk].into_iter().flatten().fold(wall, Instant::min));
         self.calls.iter().map(|call| call.deadline).fold(next, Instant::min)
     }
 

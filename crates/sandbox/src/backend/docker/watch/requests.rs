@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use cofferdam_native::reserve::Lookout;
 use cofferdam_native::signals::stop_self;
 use cofferdam_native::supervise::{Cause, Notice};
 
@@ -34,6 +35,9 @@ impl Watch<'_> {
             self.cause = if wall.is_some() { Cause::WallTimeout } else { Cause::IdleTimeout };
             self.observer.notice(&Notice::TimedOut { limit, idle: wall.is_none() });
             self.stop("timeout", SIGTERM)?;
+        } else if self.limits.disk.as_mut().is_some_and(Lookout::sees_the_end) {
+            self.cause = Cause::DiskFull;
+            self.stop("disk", SIGKILL)?;
         }
         Ok(())
     }

@@ -1,0 +1,61 @@
+//! What bounds a run from outside, whatever its backend: its time, and what it must leave of the disk.
+
+use std::path::Path;
+
+use cofferdam_core::plan::Plan;
+use cofferdam_core::refusal::{Refusal, Rule};
+use cofferdam_core::spec::{Limits, Mode};
+use cofferdam_native::reserve::{Lookout, Reserve};
+use cofferdam_native::supervise::Patience;
+
+/// With what is to stay free of the disk that is written to, where `dir` is the run's own directory.
+pub(crate) fn patience<'a>(plan: &'a Plan, dir: &'a Path) -> Patience<'a> {
+    let disk = Lookout::over(reserve(plan, written_to(plan, dir)));
+    Patience { disk, ..unwatched_disk(plan) }
+}
+
+pub(crate) fn unwatched_disk<'a>(plan: &Plan) -> Patience<'a> {
+    Patience {
+        wall: plan.limits.timeout.duration(),
+        idle: plan.limits.idle_timeout.map(|span| span.duration()),
+        grace: plan.limits.stop_grace.duration(),
+        disk: None,
+    }
+}
+
+/// Where what the program writes goes to.
+pub(crate) fn written_to<'a>(plan: &'a Plan, dir: &'a Path) -> &'a Path {
+    match plan.workspace.mode {
+        Mode::Direct => &plan.workspace.source.real,
+        Mode::Stage | Mode::Readonly => dir,
+    }
+}
+
+pub(crate) fn disk_full(plan: &Plan) -> String {
+    let kept = plan.limits.disk_reserve;
+    format!(
+        "stopped, because the disk that it writes to is to keep {kept} free (`sandbox.disk_reserve`)"
+    )
+}
+
+pub(crate) fn reserve<'a>(plan: &Plan, dir: &'a Path) -> Reserve<'a> {
+    Reserve { dir, bytes: plan.limits.disk_reserve.0 }
+}
+
+/// A run that would be stopped at once is not begun.
+pub(crate) fn leaves_room(plan: &Plan, state: &Path) -> Result<(), Refusal> {
+    let dir = written_to(plan, state);
+    if !reserve(plan, dir).is_used_up() {
+        return Ok(());
+    }
+    let Limits { disk_reserve, .. } = plan.limits;
+    Err(Refusal {
+        rule: Rule::HostRange,
+        field: "sandbox.disk_reserve".to_owned(),
+        message: format!("the disk of {} has less than {disk_reserve} free", dir.display()),
+        remedy:
+            "remove old runs with `cofferdam gc --older-than 7d`, make room on that disk, or set \
+                 `sandbox.disk_reserve` lower in the host file"
+                .to_owned(),
+    })
+}
