@@ -172,7 +172,11 @@ impl Drop for Driver<'_> {
 }
 
 pub(crate) fn kill(pid: u32) {
-    let status = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
+    send("-KILL", pid);
+}
+
+pub(crate) fn send(signal: &str, pid: u32) {
+    let status = std::process::Command::new("kill").args([signal, &pid.to_string()]).status();
     assert!(status.unwrap().success());
 }
 

@@ -12,7 +12,7 @@ use std::fs;
 use std::time::Duration;
 
 use cofferdam_testkit::{TestEnv, claim, wait_until};
-use driver::{Driver, kill, pools};
+use driver::{Driver, kill, pools, send};
 use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
@@ -273,6 +273,9 @@ fn one_that_was_made_for_a_run_is_found_by_its_place() {
     driver.ask(&[], "sleep 60");
     assert!(wait_until(Duration::from_secs(10), || driver.has_groups_of(&env.runs())));
     let made = driver.made();
+    // Neither is to clean up after the other.
+    send("-STOP", driver.child.id());
+    kill(driver.launcher().unwrap());
     driver.child.kill().unwrap();
     made.wait_until_dead();
     // As one who cleaned up while the launcher was still at it would have left it.
