@@ -150,6 +150,20 @@ fn the_disk_keeps_its_reserve() {
     run(&env, &[], "true").assert_exit(0);
 }
 
+#[test]
+#[cfg_attr(not(feature = "fault-injection"), ignore = "mounts, which needs root: cargo xtask test")]
+fn it_keeps_some_inodes_too() {
+    let env = TestEnv::with_binary(BINARY);
+    let disk = SmallDisk::at(env.state_dir(), "160m,nr_inodes=4000");
+    run(&env, &[], "touch some").assert_exit(0);
+    run(&env, &[], "n=0; while : > f$n; do n=$((n+1)); sleep 0.001; done; echo full")
+        .assert_exit(137)
+        .assert_stdout("");
+    let record = env.latest_record();
+    assert_eq!(record["outcome"]["class"], "canceled", "{record:#}");
+    assert!(std::fs::write(disk.dir().join("else"), "").is_ok(), "one more can be made");
+}
+
 fn free(disk: &SmallDisk) -> u64 {
     let mut df = std::process::Command::new("df");
     let done = df.args(["--output=avail", "-B1"]).arg(disk.dir()).output().expect("`df` runs");

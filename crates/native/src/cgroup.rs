@@ -9,6 +9,7 @@ mod place;
 mod v1;
 mod v2;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -25,6 +26,8 @@ use crate::kernel_text;
 use crate::sys::SysError;
 pub(crate) use place::{Survey, survey, survey_separate, survey_unified};
 
+/// How the names of our groups begin.
+const OURS: &str = "cofferdam.";
 /// How long the kernel may take to let go of a group whose processes are dead.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -280,10 +283,22 @@ pub fn sweep(run: &str) -> Vec<String> {
     left
 }
 
+/// Names of sandboxes that have a group here and begin with these words.
+pub fn names_with(prefix: &str) -> BTreeSet<String> {
+    let groups = survey().bases().into_iter().flat_map(fs::read_dir).flatten().flatten();
+    groups
+        .filter_map(|group| {
+            let name = group.file_name();
+            let name = name.to_str()?.strip_prefix(OURS)?;
+            name.starts_with(prefix).then(|| name.to_owned())
+        })
+        .collect()
+}
+
 /// Where the group of a run is, below a place where groups can be made. Not in a directory of ours: the
 /// last run to end would have to remove it under the next one's feet.
 fn group_of(base: &Path, run: &str) -> PathBuf {
-    base.join(format!("cofferdam.{run}"))
+    base.join(format!("{OURS}{run}"))
 }
 
 fn remove(dir: &Path, deadline: Instant) -> Result<(), String> {

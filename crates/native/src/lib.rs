@@ -8,6 +8,7 @@
 //! - [`supervise`]: the loop that carries its output, keeps its time and passes signals on.
 //! - [`staging`]: whether a workspace can be staged by an overlay, or only by a copy.
 //! - [`signals`]: signals to us as something that can be waited for.
+//! - [`reserve`]: what a disk must keep free.
 //! - [`descendants`]: finds and ends what a command left behind.
 //! - [`channel`]: messages with descriptors between two processes.
 //! - [`connect`]: reaches a socket within a time, and knows who is at the other end.
@@ -65,7 +66,7 @@ pub mod witness;
 mod workspace;
 
 pub use blocked::PLACEHOLDERS;
-pub use cgroup::sweep;
+pub use cgroup::{names_with, sweep};
 pub use recipe::Step;
 pub use result::RESULT;
 pub use sys::SysError;

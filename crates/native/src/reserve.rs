@@ -1,20 +1,24 @@
 //! Sees that a disk keeps some space free, whatever a program writes to it.
 //!
 //! No quota is asked of the file system, because few give one: whoever watches over the program looks how much is
-//! left, the more often the less it is. It bounds what one program does to the host; it is no exact limit.
+//! left, of bytes and of files, the more often the less it is. It bounds what one program does to the host; it is no
+//! exact limit.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::statvfs;
 
-/// Nothing that is written to fills up faster, in bytes a second.
+/// Nothing that is written to fills up faster, in bytes a second and in files a second.
 const FASTEST: u64 = 4 << 30;
+const FASTEST_FILES: u64 = 200_000;
 /// Between two looks.
 const SOONEST: Duration = Duration::from_millis(20);
 const LATEST: Duration = Duration::from_secs(10);
 /// Of a small disk only this part is kept free.
 const PART: u64 = 20;
+/// This part of the files that a disk can have is left to others. Some have no such bound, and say that it is 0.
+const PART_OF_FILES: u64 = 100;
 
 /// What is to stay free where `dir` is.
 #[derive(Debug, Clone, Copy)]
@@ -24,15 +28,41 @@ pub struct Reserve<'a> {
 }
 
 impl Reserve<'_> {
-    /// How many bytes may still be written; `None` where that cannot be learned, as of a directory that is gone.
-    pub fn room(&self) -> Option<u64> {
-        let disk = statvfs(self.dir).ok()?;
+    /// Where it cannot be learned, as of a directory that is gone, nothing is known to be wrong.
+    fn room(&self) -> Room {
+        let Ok(disk) = statvfs(self.dir) else { return Room::UNKNOWN };
         let (free, all) = (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize);
-        Some(free.saturating_sub(self.bytes.min(all / PART)))
+        let files = match disk.f_files {
+            0 => u64::MAX,
+            all => disk.f_favail.saturating_sub(all / PART_OF_FILES),
+        };
+        Room { bytes: free.saturating_sub(self.bytes.min(all / PART)), files }
     }
 
     pub fn is_used_up(&self) -> bool {
-        self.bytes > 0 && self.room() == Some(0)
+        self.bytes > 0 && self.room().is_gone()
+    }
+}
+
+/// What may still be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Room {
+    bytes: u64,
+    files: u64,
+}
+
+impl Room {
+    const UNKNOWN: Self = Self { bytes: u64::MAX, files: u64::MAX };
+
+    fn is_gone(self) -> bool {
+        self.bytes == 0 || self.files == 0
+    }
+
+    /// Half of the time in which it could be used up.
+    fn pause(self) -> Duration {
+        let half = |left: u64, a_second: u64| left.saturating_mul(500) / a_second;
+        let millis = half(self.bytes, FASTEST).min(half(self.files, FASTEST_FILES));
+        Duration::from_millis(millis).clamp(SOONEST, LATEST)
     }
 }
 
@@ -59,15 +89,10 @@ impl<'a> Lookout<'a> {
         if now < self.next {
             return false;
         }
-        let room = self.reserve.room().unwrap_or(u64::MAX);
-        self.next = now + pause(room);
-        room == 0
+        let room = self.reserve.room();
+        self.next = now + room.pause();
+        room.is_gone()
     }
-}
-
-/// Half of the time in which so much could be written.
-fn pause(room: u64) -> Duration {
-    Duration::from_millis(room.saturating_mul(500) / FASTEST).clamp(SOONEST, LATEST)
 }
 
 #[cfg(test)]
@@ -76,19 +101,21 @@ mod tests {
 
     #[test]
     fn the_less_is_left_the_sooner_it_is_looked_at() {
-        assert_eq!(pause(0), SOONEST);
-        assert_eq!(pause(1 << 30), Duration::from_millis(125));
-        assert_eq!(pause(u64::MAX), LATEST);
+        assert_eq!(Room::UNKNOWN.pause(), LATEST);
+        assert_eq!(Room { bytes: 0, ..Room::UNKNOWN }.pause(), SOONEST);
+        assert_eq!(Room { bytes: 1 << 30, ..Room::UNKNOWN }.pause(), Duration::from_millis(125));
+        assert_eq!(Room { files: 40_000, ..Room::UNKNOWN }.pause(), Duration::from_millis(100));
+        assert!(!Room::UNKNOWN.is_gone() && Room { files: 0, ..Room::UNKNOWN }.is_gone());
     }
 
     #[test]
     fn of_a_small_disk_a_part_is_kept_and_nothing_of_one_that_is_gone() {
         let dir = std::env::temp_dir();
-        let all = Reserve { dir: &dir, bytes: 0 }.room().unwrap();
-        let some = Reserve { dir: &dir, bytes: u64::MAX }.room().unwrap();
-        assert!(some < all, "{some} of {all}");
+        let all = Reserve { dir: &dir, bytes: 0 }.room();
+        let some = Reserve { dir: &dir, bytes: u64::MAX }.room();
+        assert!(some.bytes < all.bytes, "{some:?} of {all:?}");
         let gone = Reserve { dir: Path::new("/nonexistent"), bytes: 1 };
-        assert_eq!(gone.room(), None);
+        assert_eq!(gone.room(), Room::UNKNOWN);
         assert!(!gone.is_used_up());
     }
 }

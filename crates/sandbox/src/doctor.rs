@@ -23,6 +23,7 @@ mod overlay;
 mod privilege;
 mod sandbox;
 mod state;
+pub(crate) mod trial;
 mod verdict;
 
 pub use check::{Check, Status};

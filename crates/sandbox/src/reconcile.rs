@@ -23,6 +23,7 @@ use crate::changes::halt::Halt;
 use crate::changes::recover::{How, Recovered, recover};
 use crate::changes::turn::Others;
 use crate::clock;
+use crate::doctor::trial::{self, Abandoned};
 use crate::engine::{Engine, Surroundings};
 use crate::events::{Journal, as_map};
 use crate::launcher::{Swept, sweep_dead};
@@ -56,6 +57,8 @@ pub enum Whose {
     Run(RunId),
     /// A launcher, by the name of its directory.
     Launcher(String),
+    /// A doctor, by the name of what it tried.
+    Trial(String),
     /// Nobody that is known: something in an engine with our label on it.
     Engine(Backend),
 }
@@ -68,7 +71,15 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
 /// As [`reconcile`], and waits a moment for whoever cleans up or applies right now: when this says that it is
 /// done, nobody else is half-way.
 pub fn reconcile_all(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
-    reconcile_with(state, actor, Others::Await)
+    let mut done = reconcile_with(state, actor, Others::Await)?;
+    for Abandoned { name, is_ours, left } in trial::sweep(state.root()) {
+        if is_ours || !left.is_empty() {
+            let removed: Vec<_> =
+                left.is_empty().then(|| format!("sandbox {name}")).into_iter().collect();
+            done.push(Reconciled { whose: Whose::Trial(name), removed, left });
+        }
+    }
+    Ok(done)
 }
 
 fn reconcile_with(

@@ -57,6 +57,7 @@ pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Resu
             let whose = match &run.whose {
                 Whose::Run(run) => format!("run {}", run.short()),
                 Whose::Launcher(name) => format!("launcher {name}"),
+                Whose::Trial(_) => "a doctor that died".to_owned(),
                 Whose::Engine(backend) => format!("{backend}, for a run that is not known"),
             };
             writeln!(out, "{whose}: removed {removed}")?;

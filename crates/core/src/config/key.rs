@@ -159,7 +159,8 @@ table! {
     SandboxDiskReserve "sandbox.disk_reserve", None, Files,
         Form::Size { min: ByteSize(0), max: None }, Larger, Value::Size(ByteSize::mib(512)),
         "Bytes that a run leaves free on the disk of the state directory, where its writes are kept: it is stopped \
-         before it takes more, and not begun where less is free. Of a small disk, a twentieth. `0` sets no bound.";
+         before it takes more, and not begun where less is free. Of a small disk, a twentieth; and of its inodes a \
+         hundredth. `0` sets no bound.";
     SandboxRelax "sandbox.relax", Some("--relax"), HostFile,
         Form::Relax, Fewer, Value::Relax([].into()),
         "Guarantees that a run may do without where the host cannot give them. They show in the receipt.";

@@ -34,7 +34,7 @@ pub(crate) fn written_to<'a>(plan: &'a Plan, dir: &'a Path) -> &'a Path {
 pub(crate) fn disk_full(plan: &Plan) -> String {
     let kept = plan.limits.disk_reserve;
     format!(
-        "stopped, because the disk that it writes to is to keep {kept} free (`sandbox.disk_reserve`)"
+        "stopped, because the disk that it writes to is to keep {kept} and some inodes free (`sandbox.disk_reserve`)"
     )
 }
 
@@ -52,7 +52,10 @@ pub(crate) fn leaves_room(plan: &Plan, state: &Path) -> Result<(), Refusal> {
     Err(Refusal {
         rule: Rule::HostRange,
         field: "sandbox.disk_reserve".to_owned(),
-        message: format!("the disk of {} has less than {disk_reserve} free", dir.display()),
+        message: format!(
+            "the disk of {} has less than {disk_reserve} free, or hardly an inode",
+            dir.display()
+        ),
         remedy:
             "remove old runs with `cofferdam gc --older-than 7d`, make room on that disk, or set \
                  `sandbox.disk_reserve` lower in the host file"

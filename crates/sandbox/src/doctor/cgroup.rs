@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::Place;
 use super::check::Check;
+use super::trial;
 
 mod hierarchy;
 mod judge;
@@ -109,7 +110,7 @@ fn locate(controller: Controller, hierarchies: &[Hierarchy]) -> Option<Found> {
 }
 
 fn try_in(dir: &Path, version: Version, controller: Controller) -> Trial {
-    let group = dir.join(format!("cofferdam-probe-{}", std::process::id()));
+    let group = dir.join(trial::name());
     if let Err(error) = fs::create_dir(&group) {
         return Trial::Refused(error);
     }

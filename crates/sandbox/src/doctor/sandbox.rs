@@ -20,6 +20,7 @@ use cofferdam_native::staging::staging;
 use super::Place;
 use super::check::{Check, Question};
 use super::state::existing;
+use super::trial;
 use crate::cause::in_words;
 use crate::host::look_up;
 use crate::tree::remove_tree;
@@ -42,7 +43,7 @@ enum Trouble {
 
 pub(super) fn examine(place: &Place) -> Check {
     let caps = cofferdam_native::caps::caps();
-    let name = format!("cofferdam-probe-{}", std::process::id());
+    let name = trial::name();
     let dir = existing(&place.state_dir).join(format!(".{name}"));
     let tried = try_in(&dir, &name, &caps);
     // Whatever came of it, its place goes.

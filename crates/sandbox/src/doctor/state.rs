@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::Place;
 use super::check::{Check, Question};
+use super::trial;
 
 const WRITABLE: Question = Question::new("state.writable", "state directory");
 
@@ -20,7 +21,7 @@ pub(super) fn existing(dir: &Path) -> &Path {
 
 /// Makes a directory there and takes it away again.
 fn try_in(dir: &Path) -> io::Result<()> {
-    let trial = dir.join(format!(".cofferdam-probe-{}", std::process::id()));
+    let trial = dir.join(format!(".{}", trial::name()));
     fs::create_dir(&trial)?;
     fs::remove_dir(&trial)
 }
