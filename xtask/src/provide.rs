@@ -34,6 +34,8 @@ const PROGRAMS: &[Program] = &[
     Program { name: "dockerd", package: "docker.io", why: "an engine for the tests" },
     Program { name: "docker", package: "docker.io", why: "a client to look at engines with" },
     Program { name: "podman", package: "podman", why: "another engine for the tests" },
+    Program { name: "sshd", package: "openssh-server", why: "an engine on another host" },
+    Program { name: "ssh", package: "openssh-client", why: "the way there" },
     Program { name: "newuidmap", package: "uidmap", why: "an engine without root" },
     Program { name: "setpriv", package: "util-linux", why: "to start it as its user" },
     Program { name: "crun", package: "crun", why: "another runtime" },

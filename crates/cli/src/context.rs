@@ -140,6 +140,10 @@ impl Context {
             runtime_dir: dir("XDG_RUNTIME_DIR"),
             docker_host: text("DOCKER_HOST"),
             docker_context: text("DOCKER_CONTEXT"),
+            docker_tls: ["DOCKER_TLS_VERIFY", "DOCKER_TLS"]
+                .into_iter()
+                .filter_map(text)
+                .find(|v| !v.is_empty()),
             docker_config: dir("DOCKER_CONFIG").unwrap_or_else(|| self.home.join(".docker")),
             container_host: text("CONTAINER_HOST"),
         }

@@ -11,6 +11,7 @@
 //! - [`reserve`]: what a disk must keep free.
 //! - [`descendants`]: finds and ends what a command left behind.
 //! - [`channel`]: messages with descriptors between two processes.
+//! - [`carrier`]: a program as a connection.
 //! - [`connect`]: reaches a socket within a time, and knows who is at the other end.
 //! - [`detach`]: leaves whoever started this process behind.
 //! - [`terminal`]: the terminal that a program gets, and the one that it is shown on.
@@ -30,6 +31,7 @@
 pub mod attempt;
 mod blocked;
 pub mod caps;
+pub mod carrier;
 mod cgroup;
 pub mod channel;
 pub mod confined;

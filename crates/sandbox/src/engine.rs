@@ -1,21 +1,24 @@
-//! A container engine as something to be asked: Docker's or Podman's, over its socket on this host.
+//! A container engine as something to be asked: Docker's or Podman's, over its socket, or by way of `ssh`.
 //!
-//! - [`Surroundings`]: what says where the socket is; `address` reads it as the engine's own client would.
+//! - [`Surroundings`]: what says where it is; `address` reads it as the engine's own client would.
+//! - [`Endpoint`]: one such place; `stream`: a connection to it.
 //! - [`Engine`]: one that answered. Every question has a bound; none waits for ever.
 //! - `ask`: who is it that listens there; `http`: how one speaks; `frames`: two streams on one connection;
 //!   `build`: one is made; `pull`: one is fetched, with the `login` that the user has.
 //!
-//! Deliberately absent: an async runtime, and addresses that are not a socket of this host.
+//! Deliberately absent: an async runtime, and encryption of our own.
 
 pub(crate) mod address;
 mod archive;
 pub(crate) mod ask;
 pub(crate) mod build;
+mod endpoint;
 mod error;
 mod frames;
 pub(crate) mod http;
 mod login;
 mod pull;
+mod stream;
 mod trace;
 
 use std::path::{Path, PathBuf};
@@ -23,17 +26,18 @@ use std::time::{Duration, Instant};
 
 use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::Lack;
-use cofferdam_native::connect;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use address::Address;
 use ask::{Reached, Version};
+pub use endpoint::Endpoint;
 pub(crate) use error::EngineError;
 pub(crate) use frames::Frames;
 use http::{Body, Pending, Request, Response, Upgraded};
 pub use pull::Progress;
+pub(crate) use stream::Stream;
 
 /// What the environment and the account say about engines. The library reads neither, so the caller brings it.
 #[derive(Debug, Clone)]
@@ -47,6 +51,8 @@ pub struct Surroundings {
     pub docker_host: Option<String>,
     /// `DOCKER_CONTEXT`
     pub docker_context: Option<String>,
+    /// `DOCKER_TLS_VERIFY`, or `DOCKER_TLS`: set to anything, a port is spoken with in TLS.
+    pub docker_tls: Option<String>,
     /// `DOCKER_CONFIG`, or `~/.docker`.
     pub docker_config: PathBuf,
     /// `CONTAINER_HOST`, which is Podman's.
@@ -56,7 +62,9 @@ pub struct Surroundings {
 /// An engine that answered once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Engine {
-    pub(crate) socket: PathBuf,
+    /// Where it is. In notes it has the name that it had when there were only sockets.
+    #[serde(rename = "socket")]
+    pub(crate) at: Endpoint,
     /// Which dialect of the same language it speaks, whoever's address it was found under.
     pub(crate) flavor: Flavor,
     /// The version of the interface that is spoken with it.
@@ -118,10 +126,6 @@ impl Patience {
             Self::Long => Duration::from_secs(60),
         }
     }
-
-    fn deadline(self) -> Instant {
-        Instant::now() + self.span()
-    }
 }
 
 /// Most that is read of one answer.
@@ -151,36 +155,30 @@ impl Engine {
             Backend::Podman => address::podman(around),
             _ => address::docker(around),
         };
-        let sockets = match address {
-            Address::Sockets(paths) => paths,
-            Address::Elsewhere { scheme, named_by } => {
-                let reason = format!("{named_by} names an engine by {scheme}://");
-                return Err(lack(reason, "use an engine on this host by its unix:// socket"));
-            }
-            Address::Unreadable { what } => {
-                return Err(lack(what, "correct it, or unset it for the usual socket"));
-            }
+        let endpoints = match address {
+            Address::At(endpoints) => endpoints,
+            Address::Elsewhere(lack) | Address::Unreadable(lack) => return Err(lack),
         };
         let mut first = None;
-        for socket in sockets {
-            match ask::greet(&socket, Patience::Greeting.span()) {
-                Reached::Engine(version) => return Self::agree(socket, &version),
+        for endpoint in endpoints {
+            match ask::greet(&endpoint, Patience::Greeting.span()) {
+                Reached::Engine(version) => return Self::agree(endpoint, &version),
                 Reached::Missing => {}
                 trouble => {
-                    first.get_or_insert((socket, trouble));
+                    first.get_or_insert((endpoint, trouble));
                 }
             }
         }
         Err(unreached(backend, first))
     }
 
-    /// Where it listens.
-    pub fn socket(&self) -> &Path {
-        &self.socket
+    /// Where it is.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.at
     }
 
-    fn agree(socket: PathBuf, version: &Version) -> Result<Self, Lack> {
-        let said = format!("{} speaks API {}", socket.display(), version.api);
+    fn agree(at: Endpoint, version: &Version) -> Result<Self, Lack> {
+        let said = format!("{at} speaks API {}", version.api);
         let Some(api) = version.api_numbers() else {
             return Err(lack(format!("{said}, which is no version"), "check what listens there"));
         };
@@ -193,7 +191,7 @@ impl Engine {
         let podman = version.name.as_deref().is_some_and(|name| name.contains("Podman"));
         let flavor = if podman { Flavor::Podman } else { Flavor::Docker };
         Ok(Self {
-            socket,
+            at,
             flavor,
             api: format!("{major}.{minor}"),
             processors: None,
@@ -238,7 +236,7 @@ impl Engine {
 
     /// A connection to a container's streams.
     pub(crate) fn attach(&self, target: &str) -> Result<Upgraded, EngineError> {
-        let deadline = Patience::Short.deadline();
+        let deadline = self.deadline(Patience::Short);
         let call = format!("POST {target}");
         let stream = self.connect(&call, Patience::Short)?;
         match http::upgrade(stream, &self.full(target), MOST, deadline) {
@@ -253,8 +251,14 @@ impl Engine {
         let call = format!("POST {target}");
         let stream = self.connect(&call, Patience::Short)?;
         let full = self.full(target);
-        Pending::ask(stream, &Request::post(&full, Body::None), Patience::Short.deadline())
+        Pending::ask(stream, &Request::post(&full, Body::None), self.deadline(Patience::Short))
             .map_err(|trouble| EngineError::trouble(call, trouble))
+    }
+
+    /// Waits until such a question has come to the engine.
+    pub(crate) fn is_heard(&self, question: &mut Pending) -> Result<(), EngineError> {
+        let heard = question.heard(self.deadline(Patience::Short));
+        heard.map_err(|trouble| EngineError::trouble("the wait for the end".to_owned(), trouble))
     }
 
     fn full(&self, target: &str) -> String {
@@ -275,7 +279,7 @@ impl Engine {
     fn said(&self, request: &Request<'_>, patience: Patience) -> Result<Response, EngineError> {
         let call = format!("{} {}", request.method, request.target);
         let stream = self.connect(&call, patience)?;
-        let response = http::exchange(stream, request, MOST, patience.deadline())
+        let response = http::exchange(stream, request, MOST, self.deadline(patience))
             .map_err(|trouble| EngineError::trouble(call.clone(), trouble))?;
         match response.status {
             200..=299 | 304 => Ok(response),
@@ -283,14 +287,16 @@ impl Engine {
         }
     }
 
-    fn connect(
-        &self,
-        call: &str,
-        patience: Patience,
-    ) -> Result<std::os::unix::net::UnixStream, EngineError> {
-        connect::unix_stream(&self.socket, patience.span()).map_err(|source| {
-            EngineError::Unreached { call: call.to_owned(), socket: self.socket.clone(), source }
+    fn connect(&self, call: &str, patience: Patience) -> Result<Stream, EngineError> {
+        Stream::open(&self.at, patience.span()).map_err(|source| EngineError::Unreached {
+            call: call.to_owned(),
+            at: self.at.clone(),
+            source,
         })
+    }
+
+    fn deadline(&self, patience: Patience) -> Instant {
+        Instant::now() + patience.span() + self.at.delay()
     }
 }
 
@@ -298,33 +304,42 @@ fn lack(reason: impl Into<String>, remedy: impl Into<String>) -> Lack {
     Lack { reason: reason.into(), remedy: remedy.into() }
 }
 
-fn unreached(backend: Backend, found: Option<(PathBuf, Reached)>) -> Lack {
+fn unreached(backend: Backend, found: Option<(Endpoint, Reached)>) -> Lack {
     let program = if backend == Backend::Podman { "Podman" } else { "Docker" };
     let start = if backend == Backend::Podman {
         "sudo systemctl enable --now podman.socket"
     } else {
         "sudo systemctl start docker"
     };
-    let Some((socket, trouble)) = found else {
+    let Some((at, trouble)) = found else {
         return lack(format!("no socket of {program}"), format!("install {program}; or {start}"));
     };
-    let at = |path: &Path, what: &str| format!("{}: {what}", path.display());
+    let said = |what: &str| format!("{at}: {what}");
+    if let Some(remedy) = by_hand(&at) {
+        return lack(said(&trouble.in_words(&at)), remedy);
+    }
     match trouble {
         Reached::Denied => lack(
-            at(&socket, "permission denied"),
+            said("permission denied"),
             "sudo usermod -aG docker $USER and log in anew (that group is as good as root)",
         ),
         Reached::Hung => lack(
-            at(&socket, "no answer within 2 s"),
+            said("no answer within 2 s"),
             format!("look at the engine's log and restart it ({start})"),
         ),
-        Reached::Refused => lack(at(&socket, "nobody listens"), start),
-        Reached::Stranger(_) => {
-            lack(at(&socket, "not an engine's answer"), "find out what listens there")
-        }
-        Reached::Failed(error) => lack(at(&socket, &error.to_string()), start),
-        Reached::Missing | Reached::Engine(_) => lack(at(&socket, "not there"), start),
+        Reached::Stranger(_) => lack(said("not an engine's answer"), "find out what listens there"),
+        trouble => lack(said(&trouble.in_words(&at)), start),
     }
+}
+
+/// What to try where somebody else carries the words: the same, with nothing between.
+pub(crate) fn by_hand(at: &Endpoint) -> Option<String> {
+    let Endpoint::Ssh(to) = at else { return None };
+    let user = to.user.iter().map(|user| format!("-l {user} "));
+    let port = to.port.iter().map(|port| format!("-p {port} "));
+    let flags: String = user.chain(port).collect();
+    let host = &to.host;
+    Some(format!("see that `ssh {flags}{host} docker version` works and asks for nothing"))
 }
 
 /// Text as part of a query.
@@ -369,7 +384,7 @@ mod tests {
             engine: "1".to_owned(),
             api: api.to_owned(),
         };
-        let agree = |api, name| Engine::agree("/s".into(), &version(api, name));
+        let agree = |api, name| Engine::agree(Endpoint::Socket("/s".into()), &version(api, name));
         assert_eq!(agree("1.41", "Engine").unwrap().api, "1.41");
         assert_eq!(agree("1.52", "Engine").unwrap().api, "1.47");
         assert_eq!(agree("1.41", "Podman Engine").unwrap().flavor, Flavor::Podman);

@@ -88,7 +88,7 @@ pub(crate) fn own(
             "remove that file, and build the image again",
         )
     })?;
-    let Some(build) = known.current(&engine.socket) else { return Ok(None) };
+    let Some(build) = known.current(&engine.at) else { return Ok(None) };
     let found = engine.get::<Value>(&format!("/images/{}/json", build.image), Patience::Short);
     match found {
         Ok(found) if at(&found, &["Id"]).as_str() == Some(&build.id) => {}

@@ -1,12 +1,14 @@
 //! Claims about container engines: real ones, of their own. `cargo xtask test` starts an engine for all tests
 //! and says where its socket is; a test that has to kill one starts [`PrivateEngine`]; [`Rootless`] is Podman without
-//! root.
+//! root; [`Sshd`] puts another host before an engine.
 
 mod rootless;
+mod sshd;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,6 +17,7 @@ use std::time::Duration;
 use crate::unprivileged::ID;
 use crate::{Finished, TestEnv, wait_until};
 pub use rootless::Rootless;
+pub use sshd::Sshd;
 
 /// Which engine a claim is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,6 +214,8 @@ enum Net {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Host {
     Same,
+    /// It listens on a port of this host as well.
+    Port(u16),
     /// It has crun, and gVisor's runtime, which is `runsc`.
     Runtimes,
     /// It calls itself Docker Desktop, and does not see what is in this directory.
@@ -246,6 +251,19 @@ impl PrivateEngine {
         Self::with(Net::None, Host::Machine { unseen: unseen.to_owned() })
     }
 
+    /// One that listens on a port of this host, too.
+    pub fn with_port() -> Self {
+        Self::with(Net::None, Host::Port(free_port()))
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        match self.host {
+            Host::Port(port) => port,
+            _ => panic!("it was started without one"),
+        }
+    }
+
     /// One with a network to be reached: its containers and itself, and nobody else.
     pub fn with_bridge() -> Self {
         Self::with(Net::Bridge, Host::Same)
@@ -274,7 +292,7 @@ impl PrivateEngine {
         };
         let mut command = match (self.net, &self.host) {
             (Net::Bridge, _) => unshared(&["--net", "--", "dockerd"]),
-            (Net::None, Host::Same) => Command::new("dockerd"),
+            (Net::None, Host::Same | Host::Port(_)) => Command::new("dockerd"),
             (Net::None, Host::Runtimes) => {
                 unshared(&["--mount", "--", "/bin/sh", "-c", WITHOUT_UNIFIED, "sh"])
             }
@@ -289,6 +307,9 @@ impl PrivateEngine {
         if self.host == Host::Runtimes {
             command.args(["--add-runtime", "crun=/usr/bin/crun", "--add-runtime"]);
             command.arg(format!("runsc={}", at("runsc").display()));
+        }
+        if let Host::Port(port) = self.host {
+            command.args(["--tls=false", "--host", &format!("tcp://127.0.0.1:{port}")]);
         }
         if self.net == Net::None {
             command.args(["--bridge", "none"]);
@@ -374,6 +395,12 @@ impl Drop for PrivateEngine {
         }
         unmount_below(self.dir.path());
     }
+}
+
+/// One that nobody listens on now.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback is there");
+    listener.local_addr().expect("it is bound").port()
 }
 
 /// Wakes the engine up when it goes.

@@ -246,6 +246,10 @@ fn carry_out(
     // Its streams and the question how it ends come first, so that nothing is missed.
     let mut attached = engine.attach(&attach(&id, &request))?;
     let mut end = engine.await_answer(&format!("/containers/{id}/wait?condition=next-exit"))?;
+    if engine.sight == Sight::Other {
+        // On the way there one question can overtake another.
+        engine.is_heard(&mut end)?;
+    }
     let started = Instant::now();
     engine.tell(&format!("/containers/{id}/start"), Patience::Long)?;
     let call = |line: &Line| call::answered(line, &mut end, &mut attached);

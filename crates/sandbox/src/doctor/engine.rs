@@ -1,7 +1,7 @@
 //! Docker and Podman: the program, the socket, and what answers there.
 //!
-//! An engine is asked over its socket and nowhere else, two seconds each. What it says is other
-//! people's text.
+//! An engine is asked where its own client would find it and nowhere else, in two seconds each; on another host, the
+//! way there takes as long as it may. What it says is other people's text.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cofferdam_core::backend::Backend;
+use cofferdam_core::caps::Lack;
 
 use super::Place;
 use super::check::{Check, Question, Status};
 use crate::backend::docker;
 use crate::engine::address::{self, Address};
 use crate::engine::ask::{self, Reached};
-use crate::engine::{Engine as Found, Sight, Surroundings};
+use crate::engine::{Endpoint, Engine as Found, Sight, Surroundings};
 
 mod judge;
 
@@ -79,11 +80,11 @@ pub(super) const PODMAN: Engine = Engine {
 pub(super) fn examine(place: &Place, engine: Engine) -> Vec<Check> {
     let binary = find_program(&place.path, engine.program);
     let seen = match (engine.address)(&place.engines) {
-        Address::Elsewhere { scheme, named_by } => Seen::Elsewhere { scheme, named_by },
-        Address::Unreadable { what } => Seen::Unreadable { what },
-        Address::Sockets(paths) => {
-            let (path, reached) = first_that_answers(paths);
-            Seen::Socket { path, reached }
+        Address::Elsewhere(lack) => Seen::Elsewhere(lack),
+        Address::Unreadable(lack) => Seen::Unreadable(lack),
+        Address::At(endpoints) => {
+            let (at, reached) = first_that_answers(endpoints);
+            Seen::Endpoint { at, reached }
         }
     };
     let mut checks: Vec<Check> = judge::judge(engine, binary.as_deref(), &seen).into();
@@ -121,45 +122,45 @@ fn container(place: &Place, engine: Engine) -> Check {
     }
 }
 
-/// What was found about an engine's socket.
+/// What was found about where an engine is.
 #[derive(Debug)]
 enum Seen {
-    /// Not on this host, or not by a socket: not looked at.
-    Elsewhere {
-        scheme: String,
-        named_by: String,
-    },
-    /// The setting that names the socket cannot be understood.
-    Unreadable {
-        what: String,
-    },
-    Socket {
-        path: PathBuf,
+    /// We do not go there: not looked at.
+    Elsewhere(Lack),
+    /// The setting that names it cannot be understood.
+    Unreadable(Lack),
+    Endpoint {
+        at: Endpoint,
         reached: Reached,
     },
 }
 
-/// Of many sockets the first that answers; else the first that is there; else the first.
-fn first_that_answers(paths: Vec<PathBuf>) -> (PathBuf, Reached) {
-    let mut best: Option<(PathBuf, Reached)> = None;
+/// Of many the first that answers; else the first that is there; else the first.
+fn first_that_answers(endpoints: Vec<Endpoint>) -> (Endpoint, Reached) {
+    let mut best: Option<(Endpoint, Reached)> = None;
     let mut seen = Vec::new();
-    for path in paths {
+    for at in endpoints {
         // `/var/run` is `/run` on most hosts; a socket that hangs need not be waited for twice.
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let real = match &at {
+            Endpoint::Socket(path) => {
+                Endpoint::Socket(path.canonicalize().unwrap_or_else(|_| path.clone()))
+            }
+            other => other.clone(),
+        };
         if seen.contains(&real) {
             continue;
         }
         seen.push(real);
-        let reached = ask::ask(&path, PATIENCE);
+        let reached = ask::ask(&at, PATIENCE);
         match (&best, &reached) {
-            (_, Reached::Engine(_)) => return (path, reached),
-            (None, _) => best = Some((path, reached)),
+            (_, Reached::Engine(_)) => return (at, reached),
+            (None, _) => best = Some((at, reached)),
             (Some((_, Reached::Missing)), Reached::Missing) => {}
-            (Some((_, Reached::Missing)), _) => best = Some((path, reached)),
+            (Some((_, Reached::Missing)), _) => best = Some((at, reached)),
             (Some(_), _) => {}
         }
     }
-    best.unwrap_or((PathBuf::new(), Reached::Missing))
+    best.unwrap_or((Endpoint::Socket(PathBuf::new()), Reached::Missing))
 }
 
 fn find_program(path: &[PathBuf], name: &str) -> Option<PathBuf> {

@@ -1,4 +1,4 @@
-//! Where an engine's socket is, by the same order of precedence as its own client.
+//! Where an engine is, by the same order of precedence as its own client.
 
 use std::fs;
 use std::io::Read as _;
@@ -6,40 +6,43 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use cofferdam_core::caps::Lack;
+
 use super::Surroundings;
+use super::endpoint::{Endpoint, Unreachable};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     /// In this order.
-    Sockets(Vec<PathBuf>),
-    /// Reached by something that is not a socket on this host. Only its kind is kept: the rest may hold
-    /// a name and a password.
-    Elsewhere { scheme: String, named_by: String },
-    /// Somebody chose an address, and it cannot be read. Falling back to another would be wrong.
-    Unreadable { what: String },
+    At(Vec<Endpoint>),
+    /// Somebody chose one that we do not go to.
+    Elsewhere(Lack),
+    /// Somebody chose one that cannot be read. Falling back to another would be wrong.
+    Unreadable(Lack),
 }
 
 /// `DOCKER_HOST`, then the chosen context, then the usual places.
 pub(crate) fn docker(place: &Surroundings) -> Address {
+    let tls = chosen(place.docker_tls.as_deref()).map_or(Tls::Unasked, |_| Tls::Asked);
     if let Some(host) = chosen(place.docker_host.as_deref()) {
-        return parse(host, "DOCKER_HOST");
+        return parse(host, tls, "DOCKER_HOST");
     }
     let context = match chosen(place.docker_context.as_deref()) {
         Some(name) => Some(name.to_owned()),
         None => match current_context(&place.docker_config) {
             Ok(name) => name,
-            Err(what) => return Address::Unreadable { what },
+            Err(what) => return unreadable(what),
         },
     };
     match context {
         Some(name) if name != "default" => match context_host(&place.docker_config, &name) {
-            Ok(host) => parse(&host, &format!("the Docker context {name}")),
-            Err(what) => Address::Unreadable { what },
+            Ok((host, tls)) => parse(&host, tls, &format!("the Docker context {name}")),
+            Err(what) => unreadable(what),
         },
         _ => {
             let mut paths = vec!["/run/docker.sock".into(), "/var/run/docker.sock".into()];
             paths.extend(place.runtime_dir.as_ref().map(|dir| dir.join("docker.sock")));
-            Address::Sockets(paths)
+            sockets(paths)
         }
     }
 }
@@ -47,13 +50,35 @@ pub(crate) fn docker(place: &Surroundings) -> Address {
 /// `CONTAINER_HOST`, then the user's own, then root's.
 pub(crate) fn podman(place: &Surroundings) -> Address {
     if let Some(host) = chosen(place.container_host.as_deref()) {
-        return parse(host, "CONTAINER_HOST");
+        return match parse(host, Tls::Unasked, "CONTAINER_HOST") {
+            Address::At(endpoints) if !endpoints.iter().all(is_socket) => {
+                Address::Elsewhere(Lack {
+                    reason: "CONTAINER_HOST names no socket of this host".to_owned(),
+                    remedy: "use Podman by its unix:// socket, or a Docker engine by ssh://"
+                        .to_owned(),
+                })
+            }
+            address => address,
+        };
     }
     let own = place.runtime_dir.as_ref().map(|dir| dir.join("podman/podman.sock"));
     let mut paths = vec![PathBuf::from("/run/podman/podman.sock")];
     let at = if place.uid == 0 { paths.len() } else { 0 };
     paths.splice(at..at, own);
-    Address::Sockets(paths)
+    sockets(paths)
+}
+
+fn is_socket(endpoint: &Endpoint) -> bool {
+    matches!(endpoint, Endpoint::Socket(_))
+}
+
+fn sockets(paths: Vec<PathBuf>) -> Address {
+    Address::At(paths.into_iter().map(Endpoint::Socket).collect())
+}
+
+fn unreadable(reason: String) -> Address {
+    let remedy = "correct it, or unset it for the usual socket".to_owned();
+    Address::Unreadable(Lack { reason, remedy })
 }
 
 /// A variable that is set to nothing is not set, as the clients have it.
@@ -61,19 +86,22 @@ fn chosen(value: Option<&str>) -> Option<&str> {
     value.filter(|text| !text.is_empty())
 }
 
-fn parse(host: &str, named_by: &str) -> Address {
-    match host.strip_prefix("unix://") {
-        Some(path) if path.starts_with('/') => Address::Sockets(vec![path.into()]),
-        Some(_) => Address::Unreadable { what: format!("{named_by} names no absolute path") },
-        None => match host.split_once("://") {
-            Some((scheme, _)) => {
-                Address::Elsewhere { scheme: scheme.to_owned(), named_by: named_by.to_owned() }
-            }
-            None => {
-                Address::Unreadable { what: format!("{named_by} has no kind, such as unix://") }
-            }
-        },
-    }
+/// Whether a port is to be spoken with in TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tls {
+    Asked,
+    Unasked,
+}
+
+fn parse(host: &str, tls: Tls, named_by: &str) -> Address {
+    let refused = match Endpoint::parse(host) {
+        Ok(Endpoint::Tcp(_)) if tls == Tls::Asked => Unreachable::Tls,
+        Ok(endpoint) => return Address::At(vec![endpoint]),
+        Err(refused) => refused,
+    };
+    let remedy = refused.remedy().to_owned();
+    let lack = Lack { reason: format!("{named_by} {refused}"), remedy };
+    if refused.is_elsewhere() { Address::Elsewhere(lack) } else { Address::Unreadable(lack) }
 }
 
 #[derive(Deserialize)]
@@ -99,17 +127,18 @@ struct Meta {
 
 #[derive(Default, Deserialize)]
 struct Endpoints {
-    docker: Option<Endpoint>,
+    docker: Option<Named>,
 }
 
 #[derive(Deserialize)]
-struct Endpoint {
+struct Named {
     #[serde(rename = "Host")]
     host: Option<String>,
 }
 
-/// Contexts are directories named by a hash of their name; the name stands in the file.
-fn context_host(config: &Path, name: &str) -> Result<String, String> {
+/// Contexts are directories named by a hash of their name; the name stands in the file. What TLS needs is in a
+/// directory of the same name elsewhere.
+fn context_host(config: &Path, name: &str) -> Result<(String, Tls), String> {
     let missing = || format!("the Docker context {name} is not there");
     let entries = fs::read_dir(config.join("contexts/meta")).map_err(|_| missing())?;
     for entry in entries.flatten() {
@@ -117,7 +146,9 @@ fn context_host(config: &Path, name: &str) -> Result<String, String> {
         let Ok(Some(meta)) = read::<Meta>(&entry.path().join("meta.json")) else { continue };
         if meta.name == name {
             let host = meta.endpoints.docker.and_then(|endpoint| endpoint.host);
-            return host.ok_or_else(|| format!("the Docker context {name} names no host"));
+            let host = host.ok_or_else(|| format!("the Docker context {name} names no host"))?;
+            let keys = config.join("contexts/tls").join(entry.file_name()).join("docker");
+            return Ok((host, if keys.is_dir() { Tls::Asked } else { Tls::Unasked }));
         }
     }
     Err(missing())

@@ -1,18 +1,19 @@
-//! Asks whatever listens on a socket whether it is an engine, and which.
+//! Asks whatever is reached whether it is an engine, and which.
 
 use std::io;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cofferdam_native::connect;
 use serde::Deserialize;
 
+use super::Patience;
+use super::endpoint::Endpoint;
 use super::http::{self, Request, Response, Trouble};
+use super::stream::Stream;
 
 /// Most that is read of an answer. An engine's own is a few hundred bytes.
 const SMALL: usize = 64 * 1024;
 
-/// How far we got with a socket.
+/// How far we got.
 #[derive(Debug)]
 pub(crate) enum Reached {
     Missing,
@@ -25,6 +26,23 @@ pub(crate) enum Reached {
     /// It spoke, and not as an engine does.
     Stranger(String),
     Engine(Version),
+}
+
+impl Reached {
+    /// For people; what somebody else said stands in it as it was.
+    pub(crate) fn in_words(&self, at: &Endpoint) -> String {
+        match self {
+            Self::Missing => "not there".to_owned(),
+            Self::Denied => "permission denied".to_owned(),
+            Self::Refused => "nobody listens".to_owned(),
+            Self::Failed(error) => error.to_string(),
+            Self::Hung => {
+                format!("no answer within {} s", (Patience::Greeting.span() + at.delay()).as_secs())
+            }
+            Self::Stranger(said) => format!("not an engine's answer: {said}"),
+            Self::Engine(version) => format!("API {}", version.api),
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -45,8 +63,8 @@ impl Version {
 
 /// `patience` is for the first word. One that spoke is there, and gets longer for the next: Podman starts programs
 /// to find out its own version.
-pub(crate) fn ask(path: &Path, patience: Duration) -> Reached {
-    match converse(path, patience) {
+pub(crate) fn ask(at: &Endpoint, patience: Duration) -> Reached {
+    match converse(at, patience) {
         Ok(version) => Reached::Engine(version),
         Err(reached) => reached,
     }
@@ -54,15 +72,15 @@ pub(crate) fn ask(path: &Path, patience: Duration) -> Reached {
 
 /// The same for somebody in a hurry: an engine that introduces itself when greeted is not asked for its version,
 /// for which it would start programs.
-pub(crate) fn greet(path: &Path, patience: Duration) -> Reached {
-    match ping(path, patience) {
-        Ok(answer) => introduced(&answer).map_or_else(|| ask(path, patience), Reached::Engine),
+pub(crate) fn greet(at: &Endpoint, patience: Duration) -> Reached {
+    match ping(at, patience) {
+        Ok(answer) => introduced(&answer).map_or_else(|| ask(at, patience), Reached::Engine),
         Err(reached) => reached,
     }
 }
 
-fn ping(path: &Path, patience: Duration) -> Result<Vec<u8>, Reached> {
-    let (ping, whole) = get(path, "/_ping", Instant::now() + patience)?;
+fn ping(at: &Endpoint, patience: Duration) -> Result<Vec<u8>, Reached> {
+    let (ping, whole) = get(at, "/_ping", Instant::now() + patience + at.delay())?;
     match ping.status {
         200 => Ok(whole),
         status => Err(Reached::Stranger(format!("status {status} to a ping"))),
@@ -82,19 +100,19 @@ fn introduced(answer: &[u8]) -> Option<Version> {
     Some(Version { name: Some(name.to_owned()), engine: short(engine), api: short(api) })
 }
 
-fn converse(path: &Path, patience: Duration) -> Result<Version, Reached> {
-    ping(path, patience)?;
-    let (answer, _) = get(path, "/version", Instant::now() + 5 * patience)?;
+fn converse(at: &Endpoint, patience: Duration) -> Result<Version, Reached> {
+    ping(at, patience)?;
+    let (answer, _) = get(at, "/version", Instant::now() + 5 * patience + at.delay())?;
     version(&answer).map_err(Reached::Stranger)
 }
 
-fn get(path: &Path, target: &str, deadline: Instant) -> Result<(Response, Vec<u8>), Reached> {
+fn get(at: &Endpoint, target: &str, deadline: Instant) -> Result<(Response, Vec<u8>), Reached> {
     let left = deadline.saturating_duration_since(Instant::now());
     // No time is no bound to the kernel: it would wait for ever.
     if left.is_zero() {
         return Err(Reached::Hung);
     }
-    let stream = connect::unix_stream(path, left).map_err(unreached)?;
+    let stream = Stream::open(at, left).map_err(unreached)?;
     http::exchange_whole(stream, &Request::get(target), SMALL, deadline).map_err(|trouble| {
         match trouble {
             Trouble::Hung => Reached::Hung,
@@ -105,6 +123,7 @@ fn get(path: &Path, target: &str, deadline: Instant) -> Result<(Response, Vec<u8
             Trouble::Garbled(seen) => {
                 Reached::Stranger(String::from_utf8_lossy(&seen).into_owned())
             }
+            Trouble::Carried(why) => Reached::Failed(io::Error::other(why)),
             Trouble::Io(error) => Reached::Failed(error),
         }
     })

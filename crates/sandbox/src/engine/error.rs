@@ -1,18 +1,18 @@
 //! What can go wrong with a question to an engine.
 
 use std::io;
-use std::path::PathBuf;
 
 use cofferdam_core::inert::Inert;
 use serde::Deserialize;
 
+use super::endpoint::Endpoint;
 use super::http::{Response, Trouble};
 use super::login::HelperError;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EngineError {
-    #[error("cannot reach the engine at {} for {call}: {source}", socket.display())]
-    Unreached { call: String, socket: PathBuf, source: io::Error },
+    #[error("cannot reach the engine at {at} for {call}: {source}")]
+    Unreached { call: String, at: Endpoint, source: io::Error },
     #[error("the engine did not answer {call} in time")]
     Hung { call: String },
     #[error("the engine broke off at {call}: {why}")]
@@ -53,6 +53,7 @@ impl EngineError {
                 Self::BrokenOff { call, why: "the connection was closed".to_owned() }
             }
             Trouble::Garbled(_) => Self::BrokenOff { call, why: "an answer cut short".to_owned() },
+            Trouble::Carried(why) => Self::BrokenOff { call, why },
             Trouble::Io(error) => Self::BrokenOff { call, why: error.to_string() },
         }
     }

@@ -6,11 +6,12 @@ mod lines;
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 pub(crate) use lines::Cut;
 use lines::{LINE_MOST, Lines};
+
+use super::stream::Stream;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Response {
@@ -25,6 +26,8 @@ pub(crate) enum Trouble {
     TooLong,
     /// Not HTTP, or not whole: what it began with.
     Garbled(Vec<u8>),
+    /// Whoever carries the connection gave up, and says why.
+    Carried(String),
     Io(io::Error),
 }
 
@@ -81,7 +84,14 @@ impl<'a> Request<'a> {
         Self { method: "DELETE", target, header: "", body: Body::None }
     }
 
-    fn send(&self, stream: &mut UnixStream, deadline: Instant, way: &str) -> Result<(), Trouble> {
+    fn send(&self, stream: &mut Stream, deadline: Instant, way: &str) -> Result<(), Trouble> {
+        match self.write(stream, deadline, way) {
+            Err(Trouble::Io(error)) => Err(broken(stream, error)),
+            sent => sent,
+        }
+    }
+
+    fn write(&self, stream: &mut Stream, deadline: Instant, way: &str) -> Result<(), Trouble> {
         const TAR: &str = "Content-Type: application/x-tar\r\n";
         let (kind, body): (_, &[u8]) = match self.body {
             Body::None => ("", &[]),
@@ -102,13 +112,9 @@ impl<'a> Request<'a> {
         stream.write_all(head.as_bytes())?;
         stream.write_all(body)?;
         if let Body::Streamed(body) = self.body {
-            match body.write(stream) {
+            match body.write(&mut **stream) {
                 // It has heard enough, and says why.
-                Err(e)
-                    if matches!(
-                        e.kind(),
-                        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
-                    ) => {}
+                Err(error) if is_closed(&error) => {}
                 written => written?,
             }
         }
@@ -118,7 +124,7 @@ impl<'a> Request<'a> {
 
 /// Asks, and reads the answer to its end, of which there may be `most` bytes.
 pub(crate) fn exchange(
-    stream: UnixStream,
+    stream: Stream,
     request: &Request<'_>,
     most: usize,
     deadline: Instant,
@@ -128,7 +134,7 @@ pub(crate) fn exchange(
 
 /// The same, with all that was said.
 pub(crate) fn exchange_whole(
-    mut stream: UnixStream,
+    mut stream: Stream,
     request: &Request<'_>,
     most: usize,
     deadline: Instant,
@@ -138,7 +144,7 @@ pub(crate) fn exchange_whole(
     loop {
         match read_more(&mut stream, &mut seen, deadline)? {
             0 => {
-                let response = at_end(&seen).ok_or_else(|| garbled(&seen))?;
+                let response = at_end(&seen).ok_or_else(|| closed(&mut stream, &seen))?;
                 return Ok((response, seen));
             }
             _ if !begins_well(&seen) => return Err(garbled(&seen)),
@@ -155,7 +161,7 @@ pub(crate) fn exchange_whole(
 
 /// Asks, and hands the lines of the answer on as they come. A failure is answered like any other question.
 pub(crate) fn lines(
-    stream: UnixStream,
+    stream: Stream,
     request: &Request<'_>,
     deadline: Instant,
     line: &mut dyn FnMut(&[u8]),
@@ -168,7 +174,7 @@ pub(crate) type Taker<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// The same for an answer of any kind, piece by piece.
 pub(crate) fn pieces(
-    mut stream: UnixStream,
+    mut stream: Stream,
     request: &Request<'_>,
     deadline: Instant,
     (cut, line): (Cut, Taker<'_>),
@@ -201,7 +207,7 @@ pub(crate) fn pieces(
             return Ok(Ok(()));
         }
         if got == 0 {
-            return Err(garbled(&seen));
+            return Err(closed(&mut stream, &seen));
         }
     }
 }
@@ -209,13 +215,13 @@ pub(crate) fn pieces(
 /// A connection that has become a plain stream in both directions, and what came on it already.
 #[derive(Debug)]
 pub(crate) struct Upgraded {
-    pub(crate) stream: UnixStream,
+    pub(crate) stream: Stream,
     pub(crate) early: Vec<u8>,
 }
 
 /// Asks for the connection itself. An engine that says no answers as to any other request.
 pub(crate) fn upgrade(
-    mut stream: UnixStream,
+    mut stream: Stream,
     target: &str,
     most: usize,
     deadline: Instant,
@@ -244,7 +250,7 @@ pub(crate) fn upgrade(
             None => {}
         }
         if got == 0 {
-            return Err(garbled(&seen));
+            return Err(closed(&mut stream, &seen));
         }
     }
 }
@@ -252,13 +258,13 @@ pub(crate) fn upgrade(
 /// A question that is answered when something happens, however long that takes. To be polled.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    stream: UnixStream,
+    stream: Stream,
     seen: Vec<u8>,
 }
 
 impl Pending {
     pub(crate) fn ask(
-        mut stream: UnixStream,
+        mut stream: Stream,
         request: &Request<'_>,
         deadline: Instant,
     ) -> Result<Self, Trouble> {
@@ -267,12 +273,27 @@ impl Pending {
         Ok(Self { stream, seen: Vec::new() })
     }
 
+    /// Waits until the question is seen to have been understood: until the answer begins.
+    pub(crate) fn heard(&mut self, deadline: Instant) -> Result<(), Trouble> {
+        self.stream.set_nonblocking(false)?;
+        while head(&self.seen).is_none() {
+            let got = read_more(&mut self.stream, &mut self.seen, deadline)?;
+            if got == 0 || !begins_well(&self.seen) {
+                return Err(closed(&mut self.stream, &self.seen));
+            }
+        }
+        Ok(self.stream.set_nonblocking(true)?)
+    }
+
     /// Takes what has come; the answer once it is whole.
     pub(crate) fn step(&mut self) -> Result<Option<Response>, Trouble> {
         const MOST: usize = 64 * 1024;
         let mut buffer = [0; 4096];
         match self.stream.read(&mut buffer) {
-            Ok(0) => return at_end(&self.seen).map(Some).ok_or_else(|| garbled(&self.seen)),
+            Ok(0) => {
+                let Self { stream, seen } = self;
+                return at_end(seen).map(Some).ok_or_else(|| closed(stream, seen));
+            }
             Ok(got) => self.seen.extend_from_slice(&buffer[..got]),
             Err(error)
                 if matches!(
@@ -282,7 +303,7 @@ impl Pending {
             {
                 return Ok(None);
             }
-            Err(error) => return Err(Trouble::Io(error)),
+            Err(error) => return Err(broken(&mut self.stream, error)),
         }
         if self.seen.len() > MOST || !begins_well(&self.seen) {
             return Err(garbled(&self.seen));
@@ -298,11 +319,7 @@ impl AsFd for Pending {
 }
 
 /// What one read gives, before the deadline; 0 at the end.
-fn read_more(
-    stream: &mut UnixStream,
-    seen: &mut Vec<u8>,
-    deadline: Instant,
-) -> Result<usize, Trouble> {
+fn read_more(stream: &mut Stream, seen: &mut Vec<u8>, deadline: Instant) -> Result<usize, Trouble> {
     let mut buffer = [0; 4096];
     loop {
         // Anew for each read: an answer that drips must not outlast the deadline.
@@ -313,7 +330,7 @@ fn read_more(
                 return Ok(got);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(broken(stream, error)),
         }
     }
 }
@@ -326,6 +343,24 @@ fn left(deadline: Instant) -> Result<Duration, Trouble> {
 fn garbled(seen: &[u8]) -> Trouble {
     const SHOWN: usize = 60;
     Trouble::Garbled(seen[..seen.len().min(SHOWN)].to_vec())
+}
+
+/// The other side has closed before the answer was whole.
+fn closed(stream: &mut Stream, seen: &[u8]) -> Trouble {
+    match stream.complaint() {
+        Some(why) if seen.is_empty() => Trouble::Carried(why),
+        _ => garbled(seen),
+    }
+}
+
+/// A read or a write failed. Whoever carries the connection may have gone with our words unread.
+fn broken(stream: &mut Stream, error: io::Error) -> Trouble {
+    let why = if is_closed(&error) { stream.complaint() } else { None };
+    why.map_or_else(|| error.into(), Trouble::Carried)
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 fn begins_well(seen: &[u8]) -> bool {

@@ -110,7 +110,7 @@ impl Order<'_> {
         let there = known
             .builds
             .iter()
-            .find(|build| build.engine == self.engine.socket && build.inputs == inputs);
+            .find(|build| build.engine == self.engine.at && build.inputs == inputs);
         if let (false, Some(build)) = (self.anew, there)
             && self.id(&build.image)?.as_deref() == Some(&build.id)
         {
@@ -137,7 +137,7 @@ impl Order<'_> {
             .id(&image)?
             .ok_or_else(|| BuildError::Engine(format!("{image} was built and is not there")))?;
         let build = Build {
-            engine: self.engine.socket.clone(),
+            engine: self.engine.at.clone(),
             image,
             id,
             inputs,

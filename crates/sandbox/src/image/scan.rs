@@ -42,7 +42,7 @@ pub fn scan(subject: &Subject<'_>) -> Result<Scan, BuildError> {
         all.extend(image_findings(&inspected, &history));
         id = at(&inspected, &["Id"]).as_str().map(str::to_owned);
         for scanner in subject.scanners {
-            let (report, found) = scanner.run(&engine.socket, image);
+            let (report, found) = scanner.run(&engine.at, image);
             reports.push(report);
             all.extend(found);
         }

@@ -82,7 +82,7 @@ pub fn list(state: &StateDir, engine: &Engine) -> Result<Vec<Shelved>, BuildErro
                 names: names(&image),
                 is_used: used.contains(image.id.as_str()),
                 is_current: project.is_some_and(|project| {
-                    let current = project.current(&engine.socket);
+                    let current = project.current(&engine.at);
                     project.workspace.is_dir() && current.is_some_and(|build| build.id == image.id)
                 }),
                 workspace: project.map(|project| project.workspace.0.clone()),
@@ -99,7 +99,7 @@ pub fn list(state: &StateDir, engine: &Engine) -> Result<Vec<Shelved>, BuildErro
 
 fn owner<'a>(known: &'a [Known], id: &str, engine: &Engine) -> Option<&'a Known> {
     let built = |project: &&Known| {
-        project.builds.iter().any(|build| build.id == id && build.engine == engine.socket)
+        project.builds.iter().any(|build| build.id == id && build.engine == engine.at)
     };
     known.iter().find(built)
 }
@@ -184,7 +184,7 @@ pub fn remove(state: &StateDir, engine: &Engine, image: &Shelved) -> Result<(), 
     }
     for mut known in store::all(state)? {
         let before = known.builds.len();
-        known.builds.retain(|build| build.id != image.id || build.engine != engine.socket);
+        known.builds.retain(|build| build.id != image.id || build.engine != engine.at);
         if known.builds.len() != before {
             store::write(state, &known)?;
         }

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cofferdam_core::dockerfile::rules::Finding;
 use cofferdam_core::image::ImageRef;
@@ -13,6 +13,7 @@ use cofferdam_core::paths::ExactPath;
 use cofferdam_core::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
+use crate::engine::Endpoint;
 use crate::state::{StateDir, StateError, make_private_dir, write_atomically};
 
 /// Everything that was built of a project.
@@ -25,8 +26,8 @@ pub struct Known {
 /// One image, in one engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Build {
-    /// The socket of the engine that has it.
-    pub engine: PathBuf,
+    /// Where the engine is that has it.
+    pub engine: Endpoint,
     pub image: ImageRef,
     pub id: String,
     /// Hash of all that it was built from.
@@ -94,8 +95,8 @@ pub(crate) fn write(state: &StateDir, known: &Known) -> Result<(), StateError> {
 
 impl Known {
     /// The one that was built last in an engine.
-    pub fn current(&self, engine: &Path) -> Option<&Build> {
-        self.builds.iter().rev().find(|build| build.engine == engine)
+    pub fn current(&self, engine: &Endpoint) -> Option<&Build> {
+        self.builds.iter().rev().find(|build| build.engine == *engine)
     }
 
     /// Puts a build last.

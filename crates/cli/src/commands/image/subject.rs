@@ -73,7 +73,7 @@ pub(crate) fn image(
         Some(image) => Ok(Some(image.clone())),
         None => {
             let known = store::known(&context.state_dir, root)?;
-            Ok(known.current(engine.socket()).map(|build| build.image.clone()))
+            Ok(known.current(engine.endpoint()).map(|build| build.image.clone()))
         }
     }
 }

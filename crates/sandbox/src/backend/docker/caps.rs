@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::engine::{
-    Engine, EngineError, Flavor, Patience, Rights, Sight, Surroundings, has_hosts_kernel,
+    Endpoint, Engine, EngineError, Flavor, Patience, Rights, Sight, Surroundings, has_hosts_kernel,
 };
 use crate::first::runs_anywhere;
 use crate::host::{kernel_release, total_memory};
@@ -81,8 +81,11 @@ impl LibpodHost {
         // Only the second version lets anybody but root set limits.
         let controllers =
             if self.cgroup_version == "v2" { self.cgroup_controllers } else { Vec::new() };
-        let owner = fs::metadata(&engine.socket).map(|meta| meta.uid());
-        let is_ours = around.uid != 0 && owner.is_ok_and(|owner| owner == around.uid);
+        let owner = match &engine.at {
+            Endpoint::Socket(path) => fs::metadata(path).ok().map(|meta| meta.uid()),
+            Endpoint::Tcp(_) | Endpoint::Ssh(_) => None,
+        };
+        let is_ours = around.uid != 0 && owner.is_some_and(|owner| owner == around.uid);
         Some(Own { controllers, is_ours })
     }
 }
@@ -223,7 +226,11 @@ fn asked(engine: &mut Engine, around: &Surroundings) -> Result<Info, EngineError
         let libpod: Libpod = engine.get("/libpod/info", Patience::Short)?;
         info.own = libpod.host.own(engine, around);
     }
-    engine.sight = info.sight();
+    // Of what is not reached by a socket of this host nobody knows where it is, however much it looks like this one.
+    engine.sight = match engine.at {
+        Endpoint::Socket(_) => info.sight(),
+        Endpoint::Tcp(_) | Endpoint::Ssh(_) => Sight::Other,
+    };
     engine.rights = if info.own.is_some() { Rights::Users } else { Rights::Roots };
     Ok(info)
 }

@@ -17,7 +17,7 @@ use crate::engine::{Engine, at};
 /// The settings of a container as they were read back.
 pub(super) fn settings(engine: &Engine, found: &Value) -> Map<String, Value> {
     let mut map = Map::new();
-    map.insert("engine".to_owned(), json!(engine.socket.display().to_string()));
+    map.insert("engine".to_owned(), json!(engine.at));
     for (name, path) in [
         ("container", &["Id"][..]),
         ("image", &["Image"]),

@@ -11,7 +11,6 @@ mod sink;
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use cofferdam_core::spec::Terminal;
@@ -24,7 +23,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::memory::Counter;
 use crate::backend::Observer;
 use crate::engine::http::{Pending, Upgraded};
-use crate::engine::{Engine, EngineError, Frames};
+use crate::engine::{Engine, EngineError, Frames, Stream};
 use console::Console;
 use sink::Sink;
 
@@ -134,7 +133,7 @@ struct Watch<'a> {
     engine: &'a Engine,
     id: &'a str,
     /// Gone once the engine has closed it.
-    stream: Option<UnixStream>,
+    stream: Option<Stream>,
     end: Pending,
     frames: Frames,
     /// Where the container has a terminal: what comes from it is one stream, without frames.
@@ -241,7 +240,7 @@ impl Watch<'_> {
         wanted.set(PollFlags::IN, !self.has_pending());
         wanted.set(PollFlags::OUT, !self.input.is_empty());
         let stream = self.stream.as_ref().filter(|_| !wanted.is_empty());
-        let stream = stream.map(|stream| PollFd::new(stream, wanted));
+        let stream = stream.map(|stream| PollFd::new(&**stream, wanted));
         let stdin = self.stdin.filter(|_| self.input.is_empty());
         let stdin = stdin.map(|stdin| PollFd::from_borrowed_fd(stdin, PollFlags::IN));
         let sinks = self.sinks.each_ref().map(Sink::interest);

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use cofferdam_core::caps::Lack;
+
 use super::{Engine, Seen};
 use crate::doctor::check::Check;
-use crate::engine::OLDEST_API;
 use crate::engine::ask::{Reached, Version};
+use crate::engine::{OLDEST_API, by_hand};
 
 pub(super) fn judge(engine: Engine, program: Option<&Path>, seen: &Seen) -> [Check; 3] {
     let binary = match program {
@@ -14,56 +16,60 @@ pub(super) fn judge(engine: Engine, program: Option<&Path>, seen: &Seen) -> [Che
             engine.binary.not_applicable("not on PATH; it is not needed where a socket answers")
         }
     };
-    let (path, reached) = match seen {
-        Seen::Socket { path, reached } => (path.display(), reached),
-        Seen::Elsewhere { scheme, named_by } => {
-            let remedy = "use an engine on this host by its unix:// socket";
-            let socket =
-                engine.socket.warn(format!("{named_by} names {scheme}://…: not looked at"), remedy);
+    let (at, reached) = match seen {
+        Seen::Endpoint { at, reached } => (at, reached),
+        Seen::Elsewhere(Lack { reason, remedy }) => {
+            let socket = engine.socket.warn(format!("{reason}: not looked at"), remedy);
             return [binary, socket, engine.answer.not_applicable("no socket to ask")];
         }
-        Seen::Unreadable { what } => {
-            let socket = engine.socket.fail(what, "correct it, or unset it for the usual socket");
+        Seen::Unreadable(Lack { reason, remedy }) => {
+            let socket = engine.socket.fail(reason, remedy);
             return [binary, socket, engine.answer.not_applicable("no socket to ask")];
         }
     };
     let remedies = engine.remedies;
     let unasked = engine.answer.not_applicable("no connection to ask over");
+    let there = || engine.socket.ok(format!("{at}{}", at.way()));
+    // Where somebody else carries the words, it is their doing that has to be looked at.
+    if let (Some(remedy), false) = (by_hand(at), matches!(reached, Reached::Engine(_))) {
+        return [
+            binary,
+            engine.socket.fail(format!("{at}: {}", reached.in_words(at)), remedy),
+            unasked,
+        ];
+    }
     let [socket, answer] = match reached {
         Reached::Missing if program.is_none() => {
-            let seen = format!("{} is not installed: no {path}", engine.name);
+            let seen = format!("{} is not installed: no {at}", engine.name);
             let socket = Check {
                 remedy: Some(remedies.install.to_owned()),
                 ..engine.socket.not_applicable(seen)
             };
             [socket, unasked]
         }
-        Reached::Missing => [engine.socket.fail(format!("no {path}"), remedies.start), unasked],
+        Reached::Missing => [engine.socket.fail(format!("no {at}"), remedies.start), unasked],
         Reached::Denied => {
-            [engine.socket.fail(format!("{path}: permission denied"), remedies.permit), unasked]
+            [engine.socket.fail(format!("{at}: permission denied"), remedies.permit), unasked]
         }
         Reached::Refused => {
-            let seen = format!("{path} is there, but nobody listens");
+            let seen = format!("{at} is there, but nobody listens");
             [engine.socket.fail(seen, remedies.start), unasked]
         }
         Reached::Failed(error) => {
-            [engine.socket.fail(format!("{path}: {error}"), remedies.start), unasked]
+            [engine.socket.fail(format!("{at}: {error}"), remedies.start), unasked]
         }
         Reached::Hung => [
-            engine.socket.ok(path.to_string()),
+            there(),
             engine.answer.fail(
-                format!("no answer within {} s", super::PATIENCE.as_secs()),
+                reached.in_words(at),
                 format!("look at the engine's log and restart it ({})", remedies.start),
             ),
         ],
-        Reached::Stranger(said) => [
-            engine.socket.ok(path.to_string()),
-            engine.answer.fail(
-                format!("not an engine's answer: {said}"),
-                format!("find out what listens on {path}"),
-            ),
+        Reached::Stranger(_) => [
+            there(),
+            engine.answer.fail(reached.in_words(at), format!("find out what listens on {at}")),
         ],
-        Reached::Engine(version) => [engine.socket.ok(path.to_string()), answers(engine, version)],
+        Reached::Engine(version) => [there(), answers(engine, version)],
     };
     [binary, socket, answer]
 }
@@ -91,9 +97,10 @@ mod tests {
     use super::super::{DOCKER, PODMAN};
     use super::*;
     use crate::doctor::Status::{self, *};
+    use crate::engine::Endpoint;
 
     fn with(program: Option<&str>, reached: Reached) -> [Check; 3] {
-        let seen = Seen::Socket { path: "/run/docker.sock".into(), reached };
+        let seen = Seen::Endpoint { at: Endpoint::Socket("/run/docker.sock".into()), reached };
         judge(DOCKER, program.map(Path::new), &seen)
     }
 
@@ -155,11 +162,30 @@ mod tests {
 
     #[test]
     fn what_is_not_looked_at_is_said() {
-        let named_by = "DOCKER_HOST".to_owned();
-        let tcp = judge(PODMAN, None, &Seen::Elsewhere { scheme: "tcp".to_owned(), named_by });
+        let lack =
+            || Lack { reason: "DOCKER_HOST is odd".to_owned(), remedy: "use ssh".to_owned() };
+        let tcp = judge(PODMAN, None, &Seen::Elsewhere(lack()));
         assert_eq!(statuses(&tcp), [NotApplicable, Warn, NotApplicable]);
         assert!(tcp[1].detail.contains("DOCKER_HOST") && tcp[1].detail.contains("not looked at"));
-        let broken = judge(DOCKER, None, &Seen::Unreadable { what: "x".to_owned() });
+        let broken = judge(DOCKER, None, &Seen::Unreadable(lack()));
         assert_eq!(statuses(&broken), [NotApplicable, Fail, NotApplicable]);
+    }
+
+    #[test]
+    fn by_ssh_the_way_there_is_what_has_to_be_looked_at() {
+        let by_ssh = |reached| {
+            let at = Endpoint::try_from("ssh://me@box:2222".to_owned()).unwrap();
+            judge(DOCKER, BIN.map(Path::new), &Seen::Endpoint { at, reached })
+        };
+        let good = by_ssh(engine("28.0.1", "1.48"));
+        assert_eq!(statuses(&good), [Ok; 3]);
+        assert_eq!(good[1].detail, "ssh://me@box:2222 (by ssh)");
+        let refused = Reached::Failed(io::Error::other("ssh: Permission denied (publickey)."));
+        for reached in [refused, Reached::Hung, Reached::Stranger("x".to_owned())] {
+            let checks = by_ssh(reached);
+            assert_eq!(statuses(&checks), [Ok, Fail, NotApplicable]);
+            let remedy = checks[1].remedy.as_deref().unwrap();
+            assert!(remedy.contains("ssh -l me -p 2222 box docker version"), "{remedy}");
+        }
     }
 }

@@ -22,6 +22,7 @@ fn place(dir: &TempDir) -> Place {
             runtime_dir: None,
             docker_host: Some(format!("unix://{}", socket(dir).display())),
             docker_context: None,
+            docker_tls: None,
             docker_config: dir.path().to_owned(),
             container_host: None,
         },
@@ -185,7 +186,7 @@ fn of_two_sockets_the_one_that_answers_counts() {
     let dir = tempfile::tempdir().unwrap();
     drop(UnixListener::bind(socket(&dir)).unwrap());
     let missing = dir.path().join("missing.sock");
-    let (path, reached) = first_that_answers(vec![missing, socket(&dir)]);
-    assert_eq!(path, socket(&dir));
+    let (path, reached) = first_that_answers([missing, socket(&dir)].map(Endpoint::Socket).into());
+    assert_eq!(path, Endpoint::Socket(socket(&dir)));
     assert!(matches!(reached, Reached::Refused), "{reached:?}");
 }

@@ -7,6 +7,7 @@ fn place(config: &Path) -> Surroundings {
         runtime_dir: Some("/run/user/1000".into()),
         docker_host: None,
         docker_context: None,
+        docker_tls: None,
         docker_config: config.to_owned(),
         container_host: None,
     }
@@ -19,7 +20,7 @@ fn context(config: &Path, dir: &str, meta: &str) {
 }
 
 fn sockets(paths: &[&str]) -> Address {
-    Address::Sockets(paths.iter().map(PathBuf::from).collect())
+    super::sockets(paths.iter().map(PathBuf::from).collect())
 }
 
 #[test]
@@ -42,16 +43,60 @@ fn a_variable_is_the_only_place() {
     assert_eq!(with("unix:///tmp/d.sock"), sockets(&["/tmp/d.sock"]));
     assert_eq!(with(""), docker(&place(Path::new("/nonexistent"))));
     for bad in ["unix://relative", "/run/docker.sock", "what"] {
-        assert!(matches!(with(bad), Address::Unreadable { .. }), "{bad}");
+        assert!(matches!(with(bad), Address::Unreadable(_)), "{bad}");
+    }
+}
+
+fn with_tls(host: &str, tls: &str) -> Address {
+    let (docker_host, docker_tls) = (Some(host.to_owned()), Some(tls.to_owned()));
+    docker(&Surroundings { docker_host, docker_tls, ..place(Path::new("/nonexistent")) })
+}
+
+#[test]
+fn another_host_is_reached_by_ssh_alone() {
+    let at = |text: &str| Address::At(vec![Endpoint::parse(text).unwrap()]);
+    assert_eq!(with_tls("ssh://me@box", ""), at("ssh://me@box"));
+    assert_eq!(with_tls("ssh://me@box", "1"), at("ssh://me@box"));
+    assert_eq!(with_tls("tcp://127.0.0.1:1", ""), at("tcp://127.0.0.1:1"));
+    for (host, tls) in [("tcp://box:2376", "1"), ("tcp://127.0.0.1:2376", "1"), ("tcp://box:1", "")]
+    {
+        match with_tls(host, tls) {
+            Address::Elsewhere(lack) => assert!(lack.remedy.contains("ssh://"), "{lack:?}"),
+            other => panic!("{host}: {other:?}"),
+        }
+    }
+    assert!(matches!(with_tls("npipe:////./pipe/x", ""), Address::Elsewhere(_)));
+}
+
+#[test]
+fn a_password_in_an_address_is_shown_nowhere() {
+    let found = with_tls("ssh://me:secret@example.com", "");
+    assert!(matches!(&found, Address::Unreadable(lack) if lack.reason.contains("password")));
+    assert!(!format!("{found:?}").contains("secret"));
+}
+
+#[test]
+fn podman_is_one_of_this_host() {
+    let at = |host: &str| {
+        let host = Some(host.to_owned());
+        podman(&Surroundings { container_host: host, ..place(Path::new("/nonexistent")) })
+    };
+    assert_eq!(at("unix:///p.sock"), sockets(&["/p.sock"]));
+    for far in ["ssh://core@box:22", "tcp://127.0.0.1:1"] {
+        assert!(matches!(at(far), Address::Elsewhere(_)), "{far}");
     }
 }
 
 #[test]
-fn of_an_address_elsewhere_only_the_kind_is_kept() {
-    let host = Some("ssh://me:secret@example.com".to_owned());
-    let found = docker(&Surroundings { docker_host: host, ..place(Path::new("/nonexistent")) });
-    assert!(matches!(&found, Address::Elsewhere { scheme, .. } if scheme == "ssh"), "{found:?}");
-    assert!(!format!("{found:?}").contains("secret"));
+fn a_context_with_keys_is_one_with_tls() {
+    let dir = tempfile::tempdir().unwrap();
+    let meta = r#"{"Name":"far","Endpoints":{"docker":{"Host":"tcp://127.0.0.1:2376"}}}"#;
+    context(dir.path(), "aa", meta);
+    let found =
+        || docker(&Surroundings { docker_context: Some("far".to_owned()), ..place(dir.path()) });
+    assert!(matches!(found(), Address::At(_)));
+    fs::create_dir_all(dir.path().join("contexts/tls/aa/docker")).unwrap();
+    assert!(matches!(found(), Address::Elsewhere(_)));
 }
 
 #[test]
@@ -69,16 +114,16 @@ fn contexts_are_followed() {
     let named = |name: &str| {
         docker(&Surroundings { docker_context: Some(name.to_owned()), ..place(dir.path()) })
     };
-    assert!(matches!(named("default"), Address::Sockets(paths) if paths.len() == 3));
-    assert!(matches!(named("other"), Address::Unreadable { .. }));
+    assert!(matches!(named("default"), Address::At(paths) if paths.len() == 3));
+    assert!(matches!(named("other"), Address::Unreadable(_)));
 }
 
 #[test]
 fn a_broken_configuration_is_said_and_not_passed_over() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("config.json"), "{").unwrap();
-    assert!(matches!(docker(&place(dir.path())), Address::Unreadable { .. }));
+    assert!(matches!(docker(&place(dir.path())), Address::Unreadable(_)));
     fs::remove_file(dir.path().join("config.json")).unwrap();
     fs::create_dir(dir.path().join("config.json")).unwrap();
-    assert!(matches!(docker(&place(dir.path())), Address::Unreadable { .. }));
+    assert!(matches!(docker(&place(dir.path())), Address::Unreadable(_)));
 }

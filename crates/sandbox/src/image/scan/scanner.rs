@@ -12,6 +12,8 @@ use cofferdam_core::inert::Inert;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::engine::Endpoint;
+
 /// A scanner that the host has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scanner {
@@ -67,9 +69,9 @@ impl Scanner {
         }
     }
 
-    /// Has it look at an image of the engine at `socket`.
-    pub(super) fn run(&self, socket: &Path, image: &str) -> (ScannerReport, Vec<Finding>) {
-        let read = self.output(socket, image).and_then(|bytes| {
+    /// Has it look at an image of the engine there.
+    pub(super) fn run(&self, at: &Endpoint, image: &str) -> (ScannerReport, Vec<Finding>) {
+        let read = self.output(at, image).and_then(|bytes| {
             serde_json::from_slice::<Value>(&bytes).map_err(|_| "its answer is not JSON".to_owned())
         });
         let read = read.and_then(|value| {
@@ -82,7 +84,7 @@ impl Scanner {
         }
     }
 
-    fn output(&self, socket: &Path, image: &str) -> Result<Vec<u8>, String> {
+    fn output(&self, at: &Endpoint, image: &str) -> Result<Vec<u8>, String> {
         let words: Vec<&str> = match self.kind {
             Kind::Trivy => vec!["image", "--quiet", "--format", "json", image],
             Kind::Grype => vec![image, "--quiet", "--output", "json"],
@@ -91,7 +93,7 @@ impl Scanner {
         };
         let mut child = Command::new(&self.program)
             .args(words)
-            .env("DOCKER_HOST", format!("unix://{}", socket.display()))
+            .env("DOCKER_HOST", at.url())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
