@@ -45,7 +45,7 @@ pub(crate) fn run(
     let state = StateDir::open(&context.state_dir)?;
     let workspace = Workspace::open(&record.workspace)?;
     let done = discard(site(&state, &record, &workspace, context), &paths.selection());
-    let Discarded { entries, applied, before, left } =
+    let Discarded { entries, applied, before, left, at_home } =
         done.map_err(|error| failure(error, &record))?;
     if entries == 0 && applied > 0 {
         return Err(Failure::from(anyhow!("what was selected of run {run} is applied already"))
@@ -55,7 +55,7 @@ pub(crate) fn run(
         json::print(
             out,
             &object!({ "run": record.run, "discarded": entries, "applied": applied,
-                       "discarded_before": before, "left": left }),
+                       "discarded_before": before, "left": left, "at_home": at_home }),
         )?;
     } else if !args.quiet {
         let rest = if left > 0 { format!(", {left} left pending") } else { String::new() };

@@ -24,6 +24,8 @@ pub struct Discarded {
     pub before: u64,
     /// Pending ones that were not selected.
     pub left: u64,
+    /// Selected or not: what the workspace has, in whole or in part.
+    pub at_home: u64,
 }
 
 /// Discards what is pending of the selection. A file that is to stay needs its directory, so the removal
@@ -99,7 +101,9 @@ fn choose(
         let meant = selection.part(&entry.path) != Part::Nothing;
         let up = open.last().map(|(_, number)| *number);
         let comes = matches!(entry.after, Some(Node::Directory { .. }));
-        let mark = match ledger.state(number as u64) {
+        let state = ledger.state(number as u64);
+        done.at_home += u64::from(matches!(state, EntryState::Applied | EntryState::Partly { .. }));
+        let mark = match state {
             EntryState::Pending | EntryState::Partly { .. } => {
                 // Nothing can be put into a directory that is not made.
                 let lost = up.is_some_and(|up| marks[up] == Mark::Chosen && !goes[up]);

@@ -76,8 +76,8 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
         }
         ErrandKind::Discard { paths } => {
             let done = asked.json(&["discard", "--json"], paths, &[])?;
-            if done["left"] == 0 && done["applied"] == 0 {
-                // Nothing will come home from there any more. What stays behind is removed with the next.
+            if done["left"] == 0 && done["at_home"] == 0 {
+                // Nothing came home to there, and nothing will. What stays behind is removed with the next.
                 Ground { work: &runner.setup.work }.forget_worktree(&record.workspace).ok();
             }
             Ok(asked.with_pending(done))
