@@ -9,12 +9,14 @@
 mod wire;
 
 use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::unprivileged::caller_is_root;
 use crate::wait::wait_until;
 
 /// How long a page may take to become what is waited for. Tests share their machine.
@@ -44,15 +46,15 @@ pub struct Browser {
     driver: Child,
     port: u16,
     session: String,
-    _profile: TempDir,
+    profile: TempDir,
 }
 
 impl Browser {
     /// Starts one with a window of this size.
     pub fn open(width: u32, height: u32) -> Self {
         let profile = tempfile::tempdir().expect("a temporary directory can be made");
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
+        let mut driver = confined()
+            .args(["chromedriver", "--port=0"])
             .env("TMPDIR", profile.path())
             .env("HOME", profile.path())
             .stdin(Stdio::null())
@@ -82,8 +84,12 @@ impl Browser {
             Some(&json!({ "capabilities": { "alwaysMatch": wanted } })),
         );
         let session = made["sessionId"].as_str().expect("a session has an id").to_owned();
-        let browser = Self { driver, port, session, _profile: profile };
+        let browser = Self { driver, port, session, profile };
         browser.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": WITNESS }));
+        let place = browser.downloads();
+        std::fs::create_dir(&place).expect("a directory can be made in a new one");
+        let kept = json!({ "behavior": "allow", "downloadPath": place });
+        browser.devtools("Browser.setDownloadBehavior", kept);
         browser.resize(width, height);
         browser
     }
@@ -97,8 +103,31 @@ impl Browser {
 
     pub fn prefer(&self, scheme: Scheme) {
         let value = if scheme == Scheme::Dark { "dark" } else { "light" };
-        let features = json!([{ "name": "prefers-color-scheme", "value": value }]);
+        self.wish("prefers-color-scheme", value);
+    }
+
+    /// As somebody whom moving things make ill.
+    pub fn prefer_stillness(&self) {
+        self.wish("prefers-reduced-motion", "reduce");
+    }
+
+    fn wish(&self, name: &str, value: &str) {
+        let features = json!([{ "name": name, "value": value }]);
         self.devtools("Emulation.setEmulatedMedia", json!({ "features": features }));
+    }
+
+    /// A file that the page gave its user; waits until it is there.
+    #[track_caller]
+    pub fn downloaded(&self, name: &str) -> Vec<u8> {
+        let file = self.downloads().join(name);
+        // Until it is whole its bytes have another name, and this one may be taken by nothing.
+        let is_whole = || std::fs::metadata(&file).is_ok_and(|found| found.len() > 0);
+        assert!(wait_until(PATIENCE, is_whole), "{name} never came");
+        std::fs::read(file).expect("a file that is there can be read")
+    }
+
+    fn downloads(&self) -> PathBuf {
+        self.profile.path().join("downloads")
     }
 
     pub fn go(&self, url: &str) {
@@ -253,6 +282,25 @@ impl Browser {
     fn get(&self, path: &str) -> Value {
         wire::ask(self.port, "GET", &format!("/session/{}{path}", self.session), None)
     }
+}
+
+/// What is started behind this is gone with all its children when whoever starts it is: a driver that is killed
+/// leaves its browser behind, unless the kernel sees to it.
+fn confined() -> Command {
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--pdeathsig",
+        "KILL",
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+    ]);
+    if !caller_is_root() {
+        command.args(["--user", "--map-current-user"]);
+    }
+    command
 }
 
 impl Drop for Browser {

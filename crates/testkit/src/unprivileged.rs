@@ -64,7 +64,7 @@ impl User {
 }
 
 /// The directory that a process appears as belongs to the user it acts as.
-fn caller_is_root() -> bool {
+pub(crate) fn caller_is_root() -> bool {
     fs::metadata("/proc/self").expect("/proc is mounted").uid() == 0
 }
 
