@@ -41,7 +41,7 @@ const FILES: &[(&str, &str)] = files! {
     "ansi.js" "api.js" "approvals.js" "chart.js" "dag.js" "diff.js" "dom.js" "events.js" "forms.js" "gate.js"
     "inert.js" "keys.js" "live.js" "log.js" "login.js" "main.js" "marks.js" "news.js" "newtask.js" "notes.js"
     "overview.js" "policy.js" "projects.js" "resource.js" "review.js" "roles.js" "router.js" "runners.js"
-    "session.js" "settle.js" "syntax.js" "task.js" "tasks.js" "templates.js" "theme.js" "tokens.js" "tree.js"
+    "session.js" "settle.js" "steps.js" "syntax.js" "task.js" "tasks.js" "templates.js" "theme.js" "tokens.js" "tree.js"
     "words.js" "workflows.js"
 };
 

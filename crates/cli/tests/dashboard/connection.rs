@@ -35,3 +35,31 @@ fn the_server_is_lost_and_regained() {
     browser.wait_for("document.querySelector('td .badge')?.textContent.includes('succeeded')");
     person.leave();
 }
+
+#[test]
+#[cfg_attr(not(feature = "test-browser"), ignore = "needs a browser: cargo xtask test")]
+fn a_server_that_is_slow_is_waited_for_and_that_is_said() {
+    let server = Server::start();
+    let person = Person::signed_in(&server);
+    let browser = &person.browser;
+    person.project(&server);
+    server.signal("STOP");
+    browser.press("Projects");
+    browser.wait_for(
+        "document.querySelector('main[aria-busy] [role=status]')?.textContent === 'Loading…'",
+    );
+    server.signal("CONT");
+    browser
+        .wait_for("document.querySelector('main:not([aria-busy]) h1')?.textContent === 'Projects'");
+    browser.wait_for_text("demo");
+    // Whoever goes elsewhere meanwhile is not brought back.
+    server.signal("STOP");
+    browser.press("Roles");
+    browser.wait_for("document.querySelector('main[aria-busy]')");
+    browser.press("Runners");
+    server.signal("CONT");
+    browser
+        .wait_for("document.querySelector('main:not([aria-busy]) h1')?.textContent === 'Runners'");
+    assert_eq!(person.address(), "#/runners");
+    person.leave();
+}

@@ -9,10 +9,17 @@
 )]
 
 mod access;
+mod conflicts;
 mod connection;
+mod habits;
 mod hostile;
 mod keyboard;
+mod leftovers;
+mod output;
+mod overview;
 mod person;
+mod reruns;
+mod resources;
 mod review;
 mod server;
 mod speed;

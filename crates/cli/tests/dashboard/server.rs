@@ -24,7 +24,9 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Self {
-        let env = TestEnv::with_binary(BINARY);
+        // For figures: a program that was built with care.
+        let program = std::env::var_os("TEST_PROGRAM").unwrap_or_else(|| BINARY.into());
+        let env = TestEnv::with_binary(program);
         std::fs::write(env.config_dir().join("config.yaml"), HOST).unwrap();
         let (child, said) = launch(&env, "127.0.0.1:0");
         let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
@@ -33,28 +35,35 @@ impl Server {
 
     /// A git repository with a settings file and a long one, to be the root of a project.
     pub(crate) fn repository(&self) -> PathBuf {
-        let root = self.env.workspace();
+        let root = self.root();
         std::fs::write(root.join("app.yaml"), "name: demo\nport: 8080\ndebug: false\n").unwrap();
         let long: String = (1..=40).map(|number| format!("line {number}\n")).collect();
         std::fs::write(root.join("long.txt"), long).unwrap();
-        for words in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "first"]] {
-            let mut git = Command::new("git");
-            git.args([
-                "-c",
-                "user.name=t",
-                "-c",
-                "user.email=t@t",
-                "-c",
-                "init.defaultBranch=main",
-            ]);
-            assert!(git.args(words).current_dir(&root).status().unwrap().success());
-        }
+        git(&root, &["init", "-q"]);
+        self.commit("first");
         root
+    }
+
+    /// Where that is.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.env.workspace()
+    }
+
+    /// All that is in it.
+    pub(crate) fn commit(&self, message: &str) {
+        git(&self.root(), &["add", "."]);
+        git(&self.root(), &["commit", "-qm", message]);
     }
 
     /// The worktree that a task works in.
     pub(crate) fn worktree(&self, task: &str) -> PathBuf {
         find(self.env.top(), task).unwrap_or_else(|| panic!("no worktree of {task}"))
+    }
+
+    /// It is there, and says nothing until it is woken by `CONT`.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.running.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
     }
 
     /// From one moment to the next.
@@ -80,6 +89,12 @@ impl Drop for Server {
             child.wait().ok();
         }
     }
+}
+
+fn git(root: &Path, words: &[&str]) {
+    let who = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"];
+    let mut git = Command::new("git");
+    assert!(git.args(who).args(words).current_dir(root).status().unwrap().success());
 }
 
 fn launch(env: &TestEnv, address: &str) -> (Child, Value) {

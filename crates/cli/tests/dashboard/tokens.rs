@@ -75,3 +75,49 @@ fn tokens_are_made_shown_once_and_revoked() {
     assert!(!ci["revoked_at"].is_null(), "{all}");
     person.leave();
 }
+
+#[test]
+#[cfg_attr(not(feature = "test-browser"), ignore = "needs a browser: cargo xtask test")]
+fn whoever_may_only_submit_is_offered_nothing_else() {
+    let server = Server::start();
+    let person = Person::arrive(&server);
+    let browser = &person.browser;
+    let project = person.project(&server);
+    let asking = json!({ "title": "asks first", "requires_approval": true });
+    person.task(&project, "true", asking);
+    let task = person.task(&project, "echo new > notes.txt", Value::Null);
+    let made = json!({ "name": "ci", "scopes": ["submit"] });
+    let made = person.api("POST", "/v1/tokens", made);
+    person.sign_in(made["secret"].as_str().unwrap());
+    let offered = || {
+        let words = "return [...document.querySelectorAll('#main button, #main a.button, #bar nav a')].filter((b) => b.checkVisibility()).map((b) => b.textContent)";
+        let all = browser.ask(words);
+        all.as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let has = |word: &str| offered().iter().any(|one| one == word);
+    assert!(has("New task") && !has("Tokens"), "{:?}", offered());
+    person.visit(&format!("/projects/{project}"));
+    assert!(has("New task") && !has("Save") && !has("Remove"), "{:?}", offered());
+    person.visit("/roles");
+    assert!(!has("Make the role"), "{:?}", offered());
+    person.visit("/approvals");
+    browser.wait_for_text("Your token may not answer this.");
+    assert!(!has("Approve") && !has("Reject"), "{:?}", offered());
+    person.visit(&format!("/tasks/{task}"));
+    person.sees_state("succeeded");
+    person.visit(&format!("/tasks/{task}/review"));
+    browser.wait_for("document.querySelector('[role=treeitem]')");
+    assert!(!has("Apply") && !has("Discard") && !has("Undo"), "{:?}", offered());
+    browser.keys("a");
+    assert_eq!(browser.ask("return document.querySelector('dialog')"), Value::Null);
+
+    // By its address the page is reached, and the server says no.
+    browser.ask("location.hash = '/tokens'");
+    browser.wait_for_text("This cannot be shown");
+    assert!(!browser.text().contains("New token"), "{}", browser.text());
+    person.leave();
+}

@@ -21,17 +21,16 @@ fn a_workflow_is_drawn_and_its_gate_is_approved_in_place() {
     let server = Server::start();
     let person = Person::signed_in(&server);
     let browser = &person.browser;
-    person.project(&server);
-    browser.press("Templates");
-    browser.fill("[name=name]", "release");
-    browser.wait_for("document.querySelectorAll('.dag .step').length === 3");
-    browser.ask_with("const c = document.querySelector('[name=steps]'); c.value = arguments[0]; c.dispatchEvent(new Event('input', { bubbles: true }))", &[json!(steps().to_string())]);
-    browser.press("Make the template");
-    browser.wait_for_text("The template is made.");
+    let project = person.project(&server);
+    let template = json!({ "project": project, "name": "release", "steps": steps() });
+    let made = person.api("POST", "/v1/workflow-templates", template);
+    person.visit(&format!("/templates/{}", made["id"].as_str().unwrap()));
+    browser.fill("[name=title]", "Release 1");
     browser.press("Run");
     browser.wait_for_text("The run has begun.");
     browser.wait_for("[...document.querySelectorAll('.dag a')].some((a) => a.textContent.includes('awaiting approval'))");
     assert_eq!(browser.ask("return document.querySelectorAll('.dag .edge').length"), 3);
+    browser.wait_for("document.querySelector('h1').textContent.includes('Release 1')");
     // The gate holds until somebody says yes.
     let waiting = browser
         .ask("return [...document.querySelectorAll('.dag .step-state')].map((s) => s.textContent)");

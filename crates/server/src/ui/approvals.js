@@ -7,7 +7,7 @@ import { bind } from "./keys.js";
 import { refreshOn } from "./news.js";
 import { confirm, perform } from "./notes.js";
 import { may } from "./session.js";
-import { ago, badge, short } from "./words.js";
+import { ago, badge } from "./words.js";
 
 export async function approvals({ show, signal }) {
   const place = el("div.stack");
@@ -44,7 +44,7 @@ export function question(approval, again) {
     "div.ask",
     { "data-row": `/tasks/${approval.task}` },
     el("p", badge("pending", "asks"), " ", nodes(approval.question)),
-    el("p.quiet.small", ago(approval.created_at), ", task ", link(`#/tasks/${approval.task}`, short(approval.task)), ", holds for ", el("code", { title: approval.subject }, String(approval.subject).slice(0, 12))),
+    el("p.quiet.small", ago(approval.created_at), ", ", link(`#/tasks/${approval.task}`, "see the task"), "; a yes is bound to exactly this request, ", el("code", { title: approval.subject }, String(approval.subject).slice(0, 12))),
     may("review")
       ? el("div.actions", button("Approve", decide("approve", "Approve", "primary"), { class: "primary" }), button("Reject", decide("reject", "Reject", "danger"), { class: "danger" }))
       : el("p.quiet.small", "Your token may not answer this."),

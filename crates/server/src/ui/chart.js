@@ -21,7 +21,7 @@ export function columns(label, points) {
   return el(
     "figure.chart",
     svg("svg", { viewBox: "0 0 100 47", preserveAspectRatio: "none", role: "img", "aria-label": label }, bars),
-    el("figcaption", el("span", points[0]?.label ?? ""), el("span", `most: ${most}`), el("span", points.at(-1)?.label ?? "")),
+    el("figcaption", el("span", points[0]?.label ?? ""), el("span", `most: ${most}`, points.some((point) => point.part) && [", of them ", el("i.key.bad"), "failed"]), el("span", points.at(-1)?.label ?? "")),
   );
 }
 

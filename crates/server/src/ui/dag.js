@@ -2,7 +2,7 @@
 
 import { svg } from "./dom.js";
 import { line } from "./inert.js";
-import { stateOf } from "./words.js";
+import { stateOf, stepState } from "./words.js";
 
 const WIDTH = 190;
 const TALL = 56;
@@ -41,7 +41,7 @@ function edge(from, to, step) {
 }
 
 function box(step, place) {
-  const { sign, word, tone } = stateOf(step.task_state ?? step.state ?? "waiting");
+  const { sign, word, tone } = stateOf(stepState(step) ?? "waiting");
   const text = line(step.name);
   const shown = text.length > 22 ? `${text.slice(0, 21)}…` : text;
   const when = { any_failed: "if one failed", always: "always" }[step.when];

@@ -6,7 +6,7 @@ import { nodes } from "./inert.js";
 import { hear } from "./news.js";
 import { perform } from "./notes.js";
 import { remember } from "./router.js";
-import { clock, count, short } from "./words.js";
+import { ago, clock, count, short } from "./words.js";
 
 export async function events({ show, signal, query }) {
   let kind = query.kind ?? "";
@@ -35,16 +35,24 @@ export async function events({ show, signal, query }) {
   show("Events", el("div.title", el("h1", "Events"), verification()), el("div.filter", el("label", "Search", search)), panel("Newest first", null, place));
 }
 
-/** A button that has the whole chain verified, and what came of it. */
+let verified = null;
+
+/** Whether the whole chain was verified, when, and what came of it; and a button to have that done. */
 export function verification() {
   const verdict = el("span.quiet", { role: "status" });
+  const tell = () => {
+    if (!verified) return swap(verdict, "not verified since you came");
+    const { answer, at } = verified;
+    const label = answer.holds ? "✓ the chain holds" : `✕ the chain is broken at event ${answer.broken_seq}`;
+    swap(verdict, el("span", { class: `badge ${answer.holds ? "good" : "bad"}`, title: `its end: ${answer.head}` }, label), ` ${count(answer.events, "event")}, `, ago(at), answer.broken && nodes(`: ${answer.broken}`));
+  };
   const check = button("Verify the chain", () =>
     perform(check, async () => {
-      const answer = await api.get("/v1/audit/verify");
-      const label = answer.holds ? "✓ the chain holds" : `✕ the chain is broken at event ${answer.broken_seq}`;
-      swap(verdict, el("span", { class: `badge ${answer.holds ? "good" : "bad"}`, title: `its end: ${answer.head}` }, label), ` ${count(answer.events, "event")}`, answer.broken && nodes(`: ${answer.broken}`));
+      verified = { answer: await api.get("/v1/audit/verify"), at: new Date().toISOString() };
+      tell();
     }),
   );
+  tell();
   return el("div.actions", verdict, check);
 }
 

@@ -13,6 +13,7 @@ const READERS = {
   pairs: (text) => Object.fromEntries(READERS.lines(text).map((one) => cut(one, "="))),
   values: (text) => Object.fromEntries(READERS.lines(text).map((one) => cut(one, ":")).map(([key, value]) => [key, loose(value)])),
   mounts: (text) => READERS.lines(text).map(mount),
+  names: (text) => text.split(/[\s,]+/).filter(Boolean),
   json: (text) => JSON.parse(text),
   stamp: (text) => (text ? new Date(text).toISOString() : null),
 };
@@ -22,52 +23,29 @@ const READERS = {
  * `done(answer)` follows. Without `submit` the form only shows what is there.
  */
 export function form({ fields, submit, send, done, label }) {
-  const controls = new Map(fields.map((field) => [field.name, control(field)]));
+  const all = group(fields);
   const top = el("div");
   const button = el("button", { type: "submit", class: "primary" }, submit);
-  const raw = () => Object.fromEntries([...controls].map(([name, one]) => [name, one.raw()]));
-  const arrange = () => {
-    const values = raw();
-    for (const field of fields) controls.get(field.name).node.hidden = Boolean(field.when && !field.when(values));
-  };
-  const clear = () => {
-    swap(top);
-    for (const one of controls.values()) one.say(null);
-  };
-  const nodesOf = (more) => fields.filter((field) => Boolean(field.more) === more).map((field) => controls.get(field.name).node);
   const node = el(
     "form",
     {
       class: "form",
       novalidate: true,
       "aria-label": label ?? submit,
-      onchange: arrange,
+      onchange: all.arrange,
       async onsubmit(event) {
         event.preventDefault();
-        clear();
-        const values = raw();
+        swap(top);
+        all.clear();
         const body = {};
-        let wrong = null;
-        for (const field of fields) {
-          const one = controls.get(field.name);
-          if (one.node.hidden) continue;
-          try {
-            const value = one.value();
-            if (field.required && (value === null || value.length === 0)) throw new Error("This is needed.");
-            if (value !== null || field.sendEmpty) place(body, field.name, value);
-          } catch (error) {
-            one.say(error.message);
-            wrong ??= one;
-          }
-        }
+        const wrong = all.read(body);
         if (wrong) return wrong.focus();
         button.disabled = true;
         try {
-          const answer = await send(body, values);
+          const answer = await send(body);
           await done(answer);
         } catch (error) {
-          if (error.status === undefined) console.error(error);
-          const at = error.field && owner(controls, error.field);
+          const at = error.field && all.owner(error.field);
           if (at) {
             at.say([error.message, error.rule && `Rule: ${error.rule}.`, error.remedy].filter(Boolean).join(" "));
             at.focus();
@@ -81,26 +59,59 @@ export function form({ fields, submit, send, done, label }) {
       },
     },
     top,
-    nodesOf(false),
-    fields.some((field) => field.more) && el("details.more-fields", el("summary", "More settings"), el("div.form", nodesOf(true))),
+    all.nodes(false),
+    fields.some((field) => field.more) && el("details.more-fields", el("summary", "More settings"), el("div.form", all.nodes(true))),
     submit && el("div.actions", button),
   );
-  arrange();
   return node;
 }
 
-/** The control that a path of the API lies in: of `sandbox.mounts[0].source` that is `sandbox.mounts`. */
-function owner(controls, field) {
-  for (let path = field; path; path = path.replace(/(\.[^.[]*|\[\d+\]|^[^.[]*)$/, "")) {
-    const found = controls.get(path);
-    if (found && !found.node.hidden) return found;
-  }
-  return null;
+/** Fields that are read together: of a form, or of a part of one. A field may bring a control of its own. */
+export function group(fields) {
+  const controls = new Map(fields.map((field) => [field.name, field.control ?? control(field)]));
+  const all = {
+    raw: () => Object.fromEntries([...controls].map(([name, one]) => [name, one.raw()])),
+    nodes: (more) => fields.filter((field) => Boolean(field.more) === more).map((field) => controls.get(field.name).node),
+    arrange() {
+      const values = all.raw();
+      for (const field of fields) controls.get(field.name).node.hidden = Boolean(field.when && !field.when(values));
+    },
+    clear() {
+      for (const one of controls.values()) one.say(null);
+    },
+    /** Puts what they hold into `body`. What cannot be sent says so; the first control of those is given back. */
+    read(body) {
+      let wrong = null;
+      for (const field of fields) {
+        const one = controls.get(field.name);
+        if (one.node.hidden) continue;
+        try {
+          const value = one.value();
+          if (field.required && (value === null || value.length === 0)) throw new Error("This is needed.");
+          if (value !== null) place(body, field.name, value);
+        } catch (error) {
+          if (!error.at) one.say(error.message);
+          wrong ??= error.at ?? one;
+        }
+      }
+      return wrong;
+    },
+    /** The control that a path of the API lies in: of `sandbox.mounts[0].source` that is `sandbox.mounts`. */
+    owner(field) {
+      for (let path = field; path; path = path.replace(/(\.[^.[]*|\[\d+\]|^[^.[]*)$/, "")) {
+        const found = controls.get(path);
+        if (found && !found.node.hidden) return found.within?.(field.slice(path.length)) ?? found;
+      }
+      return null;
+    },
+  };
+  all.arrange();
+  return all;
 }
 
 let ids = 0;
 
-function control(field) {
+export function control(field) {
   const id = `f-${++ids}`;
   const kind = field.kind ?? "text";
   const error = el("p", { id: `${id}-error`, class: "field-error", role: "alert" });

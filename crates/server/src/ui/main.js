@@ -91,8 +91,11 @@ function mark(path) {
   for (const item of bar.querySelectorAll("nav a")) {
     const place = item.getAttribute("href").slice(1);
     const isHere = place === "/" ? path === "/" : path === place || path.startsWith(`${place}/`);
-    if (isHere) item.setAttribute("aria-current", "page");
-    else item.removeAttribute("aria-current");
+    if (!isHere) item.removeAttribute("aria-current");
+    else {
+      item.setAttribute("aria-current", "page");
+      item.parentNode.scrollLeft = item.offsetLeft - 80;
+    }
   }
 }
 
@@ -119,7 +122,6 @@ async function render(view, params, signal) {
   } catch (error) {
     clearTimeout(waiting);
     if (signal.aborted || error.name === "AbortError" || !session.me) return;
-    if (error.status === undefined) console.error(error);
     show("Problem", el("h1", error.status === 404 ? "Not found" : "This cannot be shown"), problem(error, () => views.again()));
   }
 }

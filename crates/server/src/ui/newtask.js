@@ -6,12 +6,16 @@ import { form } from "./forms.js";
 import { say } from "./notes.js";
 import { go } from "./router.js";
 
-const MODES = [
+export const MODES = [
   ["isolated-worktree", "in a git worktree of its own"],
   ["docker-sandbox", "staged, in a container"],
   ["shared-workspace", "on the project's tree itself"],
   ["no-workspace", "in an empty workspace"],
 ];
+
+export function modeOf(task) {
+  return MODES.find(([mode]) => mode === task.execution_mode)?.[1] ?? task.execution_mode;
+}
 
 export async function newTask({ show, signal, query }) {
   const [projects, roles] = await Promise.all([api.list("/v1/projects", {}, 200, signal), api.list("/v1/roles", {}, 200, signal)]);

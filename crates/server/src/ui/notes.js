@@ -12,6 +12,7 @@ export function say(text, tone = "good") {
 
 /** What an answer that says no means, in full. */
 export function problem(error, again) {
+  own(error);
   return el(
     "div.problem",
     { role: "alert" },
@@ -24,6 +25,11 @@ export function problem(error, again) {
   );
 }
 
+/** A mistake of the page, and no answer of the server, is told where its makers look. */
+function own(error) {
+  if (error.status === undefined) console.error(error);
+}
+
 /** Does what a button says and reports how that went; the button cannot be pressed twice meanwhile. */
 export async function perform(pressed, action, done) {
   pressed?.setAttribute("aria-busy", "true");
@@ -34,7 +40,7 @@ export async function perform(pressed, action, done) {
     return answer;
   } catch (error) {
     if (error.name === "AbortError") return undefined;
-    if (error.status === undefined) console.error(error);
+    own(error);
     say([line(error.message), error.rule && `Rule: ${error.rule}.`, error.remedy].filter(Boolean).join(" "), "bad");
     return undefined;
   } finally {

@@ -6,6 +6,11 @@ import { name, nodes } from "./inert.js";
 import { problem } from "./notes.js";
 import { remember } from "./router.js";
 
+function said(value) {
+  if (value === null || value.length === 0) return el("span.quiet", value === null ? "not set" : "none");
+  return el("code", nodes(typeof value === "string" ? value : JSON.stringify(value)));
+}
+
 export async function policy({ show, signal, query }) {
   const [projects, roles] = await Promise.all([api.list("/v1/projects", {}, 500, signal), api.list("/v1/roles", {}, 500, signal)]);
   const place = el("div");
@@ -15,20 +20,20 @@ export async function policy({ show, signal, query }) {
   const narrow = () => {
     const wanted = search.value.toLowerCase();
     const shown = rules.filter((rule) => `${rule.key} ${JSON.stringify(rule.value)} ${rule.origin}`.toLowerCase().includes(wanted));
-    swap(place, table("Rules", ["Setting", "Value", "Comes from"], shown.map((rule) => row(null, el("code", nodes(rule.key)), el("code", nodes(typeof rule.value === "string" ? rule.value : JSON.stringify(rule.value))), name(rule.origin)))));
+    swap(place, table("Rules", ["Setting", "Value", "Comes from"], shown.map((rule) => row(null, el("code", nodes(rule.key)), said(rule.value), name(rule.origin)))));
   };
   const draw = async () => {
     remember(asked);
     try {
       const answer = await api.get(`/v1/projects/${asked.project}/policy`, { role: asked.role }, signal);
-      rules = answer.items.rules ?? answer;
+      rules = answer.items;
       narrow();
     } catch (error) {
       if (error.name !== "AbortError") swap(place, problem(error));
     }
   };
   const choose = (key, options) => {
-    const node = el("select", { onchange: () => { asked[key] = node.value; draw(); } }, options.map(([value, label]) => el("option", { value }, name(label))));
+    const node = el("select", { name: key, onchange: () => { asked[key] = node.value; draw(); } }, options.map(([value, label]) => el("option", { value }, name(label))));
     node.value = asked[key];
     return node;
   };

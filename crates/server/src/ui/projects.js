@@ -9,30 +9,30 @@ import { ago, badge, taskLink } from "./words.js";
 
 const NOUN = { word: "project", path: "/v1/projects", page: "/projects" };
 
-function fieldsOf(project = {}) {
+function fieldsOf(roles, project = {}) {
   return [
     { name: "name", label: "Name", required: true, value: project.name },
     { name: "root_path", label: "Root", required: true, value: project.root_path, placeholder: "/srv/shop", hint: "An absolute path on the runners' host." },
     { name: "allowed_paths", label: "Mounts may come from", kind: "lines", value: (project.allowed_paths ?? []).join("\n"), hint: "Absolute paths beside the root, one on a line." },
     { name: "max_running", label: "Running at once, at most", kind: "number", value: project.max_running },
-    { name: "default_role", label: "Role of tasks that name none", value: project.default_role },
+    { name: "default_role", label: "Role of tasks that name none", kind: "select", options: [["", "none"], ...roles.filter((role) => !role.project || role.project === project.id).map((role) => [role.name, role.name])], value: project.default_role ?? "" },
   ];
 }
 
 export async function projects({ show, signal }) {
-  const all = await api.list("/v1/projects", {}, 500, signal);
+  const [all, roles] = await Promise.all([api.list("/v1/projects", {}, 500, signal), api.list("/v1/roles", {}, 500, signal)]);
   show(
     "Projects",
     el("h1", "Projects"),
     all.length
       ? panel("All projects", null, table("Projects", ["Name", "Root", "Role", "At once", "Made"], all.map((one) => row(`/projects/${one.id}`, link(`#/projects/${one.id}`, name(one.name)), el("code", name(one.root_path)), name(one.default_role ?? ""), one.max_running ?? "", ago(one.created_at)))))
       : empty("There is no project yet. A project is a directory that tasks may work in."),
-    may() && panel("New project", null, maker(NOUN, fieldsOf())),
+    may() && panel("New project", null, maker(NOUN, fieldsOf(roles))),
   );
 }
 
 export async function project({ show, signal, id }) {
-  const [one, recent] = await Promise.all([api.get(`/v1/projects/${id}`, {}, signal), api.list("/v1/tasks", { project: id }, 10, signal)]);
+  const [one, recent, roles] = await Promise.all([api.get(`/v1/projects/${id}`, {}, signal), api.list("/v1/tasks", { project: id }, 10, signal), api.list("/v1/roles", {}, 500, signal)]);
   show(
     one.name,
     el("p.crumbs", link("#/projects", "Projects")),
@@ -40,7 +40,7 @@ export async function project({ show, signal, id }) {
     el(
       "div.grid",
       may()
-        ? editor(NOUN, one, fieldsOf(one), () => project({ show, signal, id }))
+        ? panel("Settings", null, editor(NOUN, one, fieldsOf(roles, one), () => project({ show, signal, id })))
         : panel("Settings", null, facts([["Root", el("code", name(one.root_path))], ["Allowed", one.allowed_paths.map((path) => el("div", name(path)))], ["At once", one.max_running]])),
       panel("Latest tasks", link(`#/tasks?project=${id}`, "All"), recent.length ? table("Tasks", ["Task", "State", "Made"], recent.map((task) => row(`/tasks/${task.id}`, taskLink(task), badge(task.state), ago(task.created_at)))) : empty("It has no tasks yet.")),
     ),

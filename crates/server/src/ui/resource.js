@@ -1,7 +1,6 @@
 // What projects, roles and templates have in common: they are made, changed and removed.
 
 import * as api from "./api.js";
-import { panel } from "./dom.js";
 import { form } from "./forms.js";
 import { dangerous, say } from "./notes.js";
 import { go } from "./router.js";
@@ -25,7 +24,7 @@ export function editor(noun, one, fields, again) {
     say("Saved.");
     return again();
   };
-  return panel("Settings", null, form({ fields, submit: "Save", send, done }));
+  return form({ fields, submit: "Save", send, done });
 }
 
 export function remover(noun, one, text) {

@@ -23,7 +23,7 @@ export async function review({ show, signal, id, query }) {
   const task = await api.get(path, {}, signal);
   const state = { entries: [], all: null, chosen: new Set(), hunks: new Map(), diffs: new Map(), at: null, loads: 0, split: localStorage.getItem(VIEW) === "split" };
   const gate = el("div");
-  const result = el("div", { role: "status" });
+  const result = el("div.stack", { role: "status" });
   const sum = el("span.quiet");
   const head = el("h2.diff-head", "No file is open");
   const reasons = el("div");
@@ -130,13 +130,17 @@ export async function review({ show, signal, id, query }) {
   /** Applies or discards what is chosen, or what one stands on. */
   const decide = async (verb, pressed) => {
     const chosen = state.chosen.size || state.hunks.size ? [...state.chosen] : state.at && state.open.has(state.at.path) ? [state.at.path] : [];
-    const asked = await settle(verb, chosen.map(known).filter(Boolean), [...state.hunks].map(([one, numbers]) => ({ entry: known(one), numbers: [...numbers].sort((a, b) => a - b) })), state.isLarge);
-    if (!asked) return;
-    const answer = await perform(pressed, () => api.post(`${path}/${verb}`, asked));
-    if (answer) await told(verb, answer);
+    const steps = await settle(verb, chosen.map(known).filter(Boolean), [...state.hunks].map(([one, numbers]) => ({ entry: known(one), numbers: [...numbers].sort((a, b) => a - b) })), state.isLarge);
+    swap(result);
+    for (const [step, body] of steps) {
+      const answer = await perform(pressed, () => api.post(`${path}/${step}`, body));
+      if (!answer) return;
+      await told(step, answer);
+      if (answer.outcome === "refused") return;
+    }
   };
   const told = async (verb, answer) => {
-    swap(result, outcome(verb, answer));
+    result.append(outcome(verb, answer));
     result.scrollIntoView({ block: "nearest" });
     state.isLarge = (answer.refused ?? []).some((one) => one.why === "budget");
     if (answer.outcome !== "refused") {
@@ -147,6 +151,7 @@ export async function review({ show, signal, id, query }) {
   };
   const undo = async (pressed) => {
     const answer = await perform(pressed, () => api.post(`${path}/undo`));
+    swap(result);
     if (answer) await told("undo", answer);
   };
   const turn = () => {

@@ -14,7 +14,7 @@ function fieldsOf(projects, role = {}) {
     { name: "name", label: "Name", required: true, value: role.name },
     { name: "project", label: "Project", kind: "select", options: [["", "every project"], ...projects.map((project) => [project.id, project.name])], value: role.project ?? "" },
     { name: "settings", label: "Settings that tasks begin with", kind: "values", value: lines(role.settings), hint: "As sandbox.network: none, one on a line." },
-    { name: "ceiling", label: "Ceilings", kind: "values", value: lines(role.ceiling), hint: "As policy.max_memory: 4g, one on a line. More than that is refused." },
+    { name: "ceiling", label: "Ceilings", kind: "values", value: lines(role.ceiling), hint: "As memory_limit: 4g, one on a line; also cpu_limit, pids_limit, timeout, network, mode, allowed_paths. More is refused." },
     { name: "overridable", label: "May be overridden with a reason", kind: "lines", value: (role.overridable ?? []).join("\n"), hint: "Configuration keys, one on a line." },
   ];
 }
@@ -40,7 +40,7 @@ export async function role({ show, signal, id }) {
     el("p.crumbs", link("#/roles", "Roles")),
     el("div.title", el("h1", name(one.name)), el("div.actions", may() && remover(NOUN, one, "Tasks that name it are refused from then on."))),
     may()
-      ? editor(NOUN, one, fieldsOf(projects, one), () => role({ show, signal, id }))
+      ? panel("Settings", null, editor(NOUN, one, fieldsOf(projects, one), () => role({ show, signal, id })))
       : panel("Settings", null, el("pre", nodes(JSON.stringify(one, null, 2), "\n"))),
   );
 }

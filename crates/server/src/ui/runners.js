@@ -24,12 +24,13 @@ export async function runners({ show, signal }) {
   every(5000, () => draw().catch(() => {}), signal);
 }
 
-/** In a line: how many of the host's checks are good. */
+/** In a line: what the host can confine by, and how many of its checks are good. */
 export function healthOf(runner) {
   const checks = runner.host?.checks;
   if (!checks) return el("span.quiet.small", "host not examined");
   const bad = checks.filter((check) => !["ok", "not_applicable"].includes(check.status));
-  return el("span.quiet.small", bad.length ? `${bad.length} of ${checks.length} checks not good: ${bad.slice(0, 3).map((check) => check.title).join(", ")}` : `all ${checks.length} checks good`);
+  const usable = (runner.host.backends ?? []).filter((one) => one.usable).map((one) => one.backend);
+  return el("span.quiet.small", `confines by ${usable.join(", ") || "nothing"}; `, bad.length ? `${bad.length} of ${checks.length} checks not good: ${bad.slice(0, 3).map((check) => check.title).join(", ")}` : `all ${checks.length} checks good`);
 }
 
 export async function runner({ show, signal, id }) {

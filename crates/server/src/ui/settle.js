@@ -5,17 +5,18 @@ import { name, nodes } from "./inert.js";
 import { dialog, say } from "./notes.js";
 import { count } from "./words.js";
 
-/** Asks; the body of the request, or null where the user thinks better of it. */
+/** Asks; requests to be made one after the other, as `[verb, body]`. None where the user thinks better of it. */
 export async function settle(verb, entries, partly, isLarge) {
   // Hunks are applied; what is discarded is a whole file.
   const parts = verb === "apply" ? partly : [];
   const all = [...entries, ...parts.map((part) => part.entry)];
   if (!all.length) {
     say(partly.length ? "Hunks cannot be discarded by themselves: choose whole files." : "Nothing is chosen that could be applied or discarded.", "wait");
-    return null;
+    return [];
   }
   const blocked = verb === "apply" ? all.filter((entry) => entry.blocks.length) : [];
   const conflicts = verb === "apply" ? all.filter((entry) => entry.conflict) : [];
+  const clashes = new Map(conflicts.map((entry) => [entry.path, "merge"]));
   const answers = { ...(isLarge && { budget: "allow" }), ...Object.fromEntries(blocked.map((entry) => [`./${entry.path}`, "allow"])) };
   const isAgreed = await dialog(verb === "apply" ? `Apply ${count(all.length, "change")}?` : `Discard ${count(all.length, "change")}?`, (close) => {
     const yes = el("button", { type: "submit", class: verb === "apply" ? "primary" : "danger", autofocus: true }, verb === "apply" ? "Apply" : "Discard");
@@ -31,33 +32,33 @@ export async function settle(verb, entries, partly, isLarge) {
         el("label.check", el("input", { type: "checkbox", required: true }), "I have read them and want them applied"),
       ),
       verb === "apply" && isLarge && el("fieldset.blocked", el("legend", "This is more than the budget allows at once"), el("label.check", el("input", { type: "checkbox", required: true }), "I want it applied all the same")),
-      conflicts.length > 0 && clash(conflicts, answers),
+      conflicts.length > 0 && clash(conflicts, clashes),
       el("div.actions", yes, button("Back", () => close(null))),
     );
   });
-  if (!isAgreed) return null;
-  const paths = entries.map((entry) => entry.path);
-  if (verb === "discard") return { paths };
-  const hunks = Object.fromEntries(parts.map(({ entry, numbers }) => [entry.path, numbers]));
-  return { paths, hunks, reviewed: true, answers };
+  if (!isAgreed) return [];
+  if (verb === "discard") return [["discard", { paths: entries.map((entry) => entry.path) }]];
+  const isTaken = ({ path }) => (clashes.get(path) ?? "merge") === "merge";
+  const paths = entries.filter(isTaken).map((entry) => entry.path);
+  const hunks = Object.fromEntries(parts.filter(({ entry }) => isTaken(entry)).map(({ entry, numbers }) => [entry.path, numbers]));
+  for (const [path, said] of clashes) if (said === "merge") answers[path] ??= "merge";
+  const kept = [...clashes].filter(([, said]) => said === "keep").map(([path]) => path);
+  const isAny = paths.length > 0 || Object.keys(hunks).length > 0;
+  return [...(isAny ? [["apply", { paths, hunks, reviewed: true, answers }]] : []), ...(kept.length ? [["discard", { paths: kept }]] : [])];
 }
 
-/** Files that somebody changed on the host while the run went on. */
-function clash(entries, answers) {
-  const merge = el("input", { type: "checkbox", checked: true, onchange: () => answer() });
-  const answer = () => {
-    for (const { path } of entries) {
-      if (merge.checked) answers[path] = "merge";
-      else delete answers[path];
-    }
-  };
-  answer();
+const WAYS = [["merge", "merge both, where they do not touch"], ["keep", "keep the host's, discard this change"], ["later", "decide later"]];
+
+/** Files that somebody changed on the host while the run went on. What the host has is never overwritten. */
+function clash(entries, clashes) {
   return el(
     "fieldset.blocked",
     el("legend", "These changed on the host meanwhile"),
-    el("ul", entries.map((entry) => el("li", name(entry.path)))),
-    el("label.check", merge, "Merge both, where they do not touch"),
-    el("p.quiet.small", "Where they touch, nothing is applied."),
+    entries.map(({ path }) => {
+      const way = el("select", { onchange: () => clashes.set(path, way.value) }, WAYS.map(([value, label]) => el("option", { value }, label)));
+      return el("label.clash", name(path), way);
+    }),
+    el("p.quiet.small", "Where both changed the same lines nothing is applied, and you are told."),
   );
 }
 

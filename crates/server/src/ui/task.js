@@ -11,13 +11,14 @@ import { every, refreshOn } from "./news.js";
 import { dangerous, perform, problem } from "./notes.js";
 import { question } from "./approvals.js";
 import { go } from "./router.js";
-import { FAILED, OVER, ago, badge, bytes, clock, commandOf, count, duration, short, sizeFrom, timeFrom, titleOf, tookOf } from "./words.js";
+import { FAILED, OVER, ago, badge, bytes, clock, commandOf, count, duration, quoted, short, sizeFrom, timeFrom, titleOf, tookOf } from "./words.js";
 import { may } from "./session.js";
 
 export async function task({ show, signal, id, query }) {
   const path = `/v1/tasks/${id}`;
   let shown = await api.get(path, {}, signal);
   const head = el("div.stack");
+  const sides = el("div");
   const facts = el("div.grid");
   const output = el("div");
   const history = el("div");
@@ -36,20 +37,21 @@ export async function task({ show, signal, id, query }) {
       api.get(`${path}/attempts`, {}, signal),
       api.list(`${path}/events`, {}, 500, signal),
       api.list("/v1/approvals", { task: id, state: "pending" }, 20, signal),
-      api.get("/v1/runners", {}, signal).catch(() => []),
+      api.get("/v1/runners", {}, signal).then((page) => page.items, () => []),
       api.get(`${path}/audit`, {}, signal),
     ]);
     if (signal.aborted) return;
     shown = now;
-    const names = new Map((runners.items).map((runner) => [runner.id, runner.name]));
+    const names = new Map(runners.map((runner) => [runner.id, runner.name]));
     renew(head, [shown, asked], () => heading(shown, asked, draw));
-    renew(facts, shown, () => [settings(shown, names), receipt(shown), usage(shown), artifacts(path, signal)]);
+    renew(sides, [shown, runners.length], () => settings(shown, names));
+    renew(facts, shown, () => [receipt(shown), usage(shown), artifacts(path, signal)]);
     renew(history, [audit, events.length], () => [proof(audit), timeline(events)]);
     renew(attempts, tries, () => tried(id, tries.items, names));
     writes();
   };
   await draw();
-  show(titleOf(shown), head, panel("Output", null, output), facts, attempts, panel("Timeline and audit", verification(), history));
+  show(titleOf(shown), head, panel("Output", null, output), sides, facts, attempts, panel("Timeline and audit", verification(), history));
   refreshOn((event) => event.task === id, draw, signal);
   every(1000, () => {
     const took = head.querySelector("[data-took]");
@@ -83,7 +85,7 @@ function heading(task, asked, again) {
       task.attempt > 0 && el("span", `attempt ${task.attempt} of ${task.retry?.max_attempts ?? 1}`),
       task.started_at && el("span", "took ", el("span", { "data-took": true }, duration(tookOf(task)))),
       task.exit_code != null && el("span", "exit code ", el("b", String(task.exit_code))),
-      el("code", task.id),
+      el("span", "id ", el("code", task.id)),
     ),
     task.message && el("div", { class: FAILED.includes(task.state) ? "problem" : "remark" }, nodes(task.message)),
     asked.map((approval) => question(approval, again)),
@@ -92,11 +94,6 @@ function heading(task, asked, again) {
 
 function act(event, task, verb, again) {
   return perform(event.currentTarget, () => api.post(`/v1/tasks/${task.id}/${verb}`), () => "Done.").then(again);
-}
-
-/** A word as a shell would take it, so that one argument is seen to be one. */
-function quoted(word) {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 function settings(task, runners) {

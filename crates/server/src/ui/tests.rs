@@ -96,7 +96,23 @@ fn sources_keep_to_what_can_be_made_lean() {
     }
     assert_eq!(
         lean::script("// a\nf(\n  a,\n  {\n    b: 1,\n  },\n);\n/** c */\nlet d = 1\nlet e"),
-        "f(a,{b: 1});let d = 1\nlet e"
+        "f(a,{b:1});let d=1\nlet e"
+    );
+    // What is quoted, and patterns, stay as they are; signs that would become others stay apart.
+    for same in [
+        "say(\"a , b\");",
+        "x=`a ${b ? \"c , d\" : e} f`;",
+        "y=/[ ,/] = \\/ /.test(z);",
+        "return / = /;",
+        "a - -b;",
+        "c / d;",
+        "'it\\'s , so';",
+    ] {
+        assert_eq!(lean::script(same), same);
+    }
+    assert_eq!(
+        lean::script("a = (b) => c / (d + 1) ? { e } : [ f ];"),
+        "a=(b)=>c /(d + 1)?{e}:[f];"
     );
     assert_eq!(
         lean::sheet("/* a */\n* { i: j; }\na b:hover { c: d e;\n  f: g; }\nh {}"),

@@ -45,6 +45,11 @@ export function stateOf(state) {
   return { sign, word, tone };
 }
 
+/** Of a step: what became of its task, unless that is another run's. */
+export function stepState(step) {
+  return step.state === "reused" ? step.state : (step.task_state ?? step.state);
+}
+
 export function badge(state, label) {
   const { sign, word, tone } = stateOf(state);
   return el("span", { class: `badge ${tone}` }, el("span.sign", { "aria-hidden": "true" }, sign), label ?? name(word));
@@ -62,6 +67,11 @@ export function taskLink(task) {
 
 export function commandOf(task) {
   return (task.sandbox ? task.sandbox.command : task.command) ?? [];
+}
+
+/** A word as a shell would take it, so that one argument is seen to be one. */
+export function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 export function duration(ms) {
@@ -115,7 +125,8 @@ export function refreshTimes() {
 function since(stamp) {
   const passed = Math.round((Date.now() - Date.parse(stamp)) / 1000) * 1000;
   if (Math.abs(passed) < 5000) return "just now";
-  return passed < 0 ? `in ${duration(-passed)}` : `${duration(passed)} ago`;
+  const long = Math.abs(passed) < 60000 ? `${Math.abs(passed) / 1000} s` : duration(Math.abs(passed));
+  return passed < 0 ? `in ${long}` : `${long} ago`;
 }
 
 export function clock(stamp) {

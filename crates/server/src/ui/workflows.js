@@ -9,7 +9,7 @@ import { dangerous, dialog, perform } from "./notes.js";
 import { question } from "./approvals.js";
 import { go } from "./router.js";
 import { may } from "./session.js";
-import { ago, badge, count, duration, short } from "./words.js";
+import { ago, badge, count, duration, short, stepState } from "./words.js";
 
 const DONE = ["succeeded", "failed", "aborted"];
 
@@ -57,7 +57,7 @@ export async function workflow({ show, signal, id }) {
     renew(head, run, () => heading(run, title, draw));
     renew(graph, run.steps, () => dag(run.steps, `Steps of ${title}`));
     renew(asks, asked, () => asked.filter((approval) => mine.has(approval.task) && approval.state === "pending").map((approval) => question(approval, draw)));
-    renew(steps, run.steps, () => table("Steps", ["Step", "State", "Waits for", "When"], run.steps.map((step) => row(step.task ? `/tasks/${step.task}` : null, step.task ? link(`#/tasks/${step.task}`, name(step.name)) : name(step.name), badge(step.task_state ?? step.state), step.depends_on.map((other, index) => [index ? ", " : "", name(other)]), step.when.replaceAll("_", " ")))));
+    renew(steps, run.steps, () => table("Steps", ["Step", "State", "Waits for", "When"], run.steps.map((step) => row(step.task ? `/tasks/${step.task}` : null, step.task ? link(`#/tasks/${step.task}`, name(step.name)) : name(step.name), badge(stepState(step)), step.depends_on.map((other, index) => [index ? ", " : "", name(other)]), step.when.replaceAll("_", " ")))));
   };
   await draw();
   show(title, head, asks, panel("Graph", null, graph), panel("Steps", null, steps));
