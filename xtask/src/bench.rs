@@ -9,6 +9,7 @@ mod case;
 mod changes;
 mod check;
 mod compare;
+mod dashboard;
 mod docker;
 mod driver;
 mod engine;
@@ -67,6 +68,7 @@ Benches:
   loop    what a loop adds to the commands of an iteration
   server  tasks a second through a server and its runner, what submitting takes, memory with a long queue and many
           listeners, and what a task costs with few and with many stored
+  dashboard  the page in a browser: its weight, its first view, and its longest task with 5,000 files to review
 
 Options:
   --rounds N    rounds that count (200)
@@ -126,6 +128,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "check", kind: Kind::Once(check::speed), most_rounds: 1 },
     Bench { name: "loop", kind: Kind::Once(search::overhead), most_rounds: 1 },
     Bench { name: "server", kind: Kind::Once(server::figures), most_rounds: 1 },
+    Bench { name: "dashboard", kind: Kind::Once(dashboard::figures), most_rounds: 1 },
     Bench { name: "changes-million", kind: Kind::Once(changes::million), most_rounds: 1 },
 ];
 
