@@ -16,6 +16,7 @@
 //! - [`control`]: the control plane's nouns, states and wire types.
 //! - [`attack`]: what a hostile program would try.
 //! - [`event`], [`chain`]: the tamper-evident story of it.
+//! - [`machine`]: what paths are called by engines in machines of their own.
 //! - [`weaken`]: holes that tests open to see them noticed.
 //! - [`inert`], [`redact`]: untrusted bytes made harmless, secrets made invisible.
 //!
@@ -37,6 +38,7 @@ pub mod event;
 pub mod id;
 pub mod image;
 pub mod inert;
+pub mod machine;
 pub mod mount;
 pub mod outcome;
 pub mod paths;
