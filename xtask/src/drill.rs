@@ -1,7 +1,7 @@
 //! `cargo xtask drill`: what happens to the program when its surroundings are bad to it.
 //!
-//! Each drill is a file: [`crash`] kills its processes, [`load`] crowds it, [`soak`] wears it out, [`faults`]
-//! takes away what it needs. All work in a [`Scene`] of their own, look at the host through [`traces`] and
+//! Each drill is a file: [`crash`] kills its processes, [`server`] those of the control plane, [`load`] crowds it,
+//! [`soak`] wears it out, [`faults`] takes away what it needs. All work in a [`Scene`] of their own, look at the host through [`traces`] and
 //! not through what the program says of itself, and end in a [`Report`].
 
 mod crash;
@@ -10,6 +10,7 @@ mod load;
 mod processes;
 mod report;
 mod scene;
+mod server;
 mod soak;
 mod traces;
 mod watch;
@@ -25,7 +26,7 @@ use crate::release;
 use report::{Print, Report};
 
 const HELP: &str = "\
-Usage: cargo xtask drill crash|load|soak|faults [OPTIONS]
+Usage: cargo xtask drill crash|server|load|soak|faults [OPTIONS]
 
 Ends with exit code 1 if anything was lost or left behind, and says what.
 
@@ -35,6 +36,9 @@ Drills:
           Then `gc` once: no process, mount, control group or mark is left, every tree is as before an apply
           or as after it, every run that said it went well has its record and its changes, and the audit log
           verifies
+  server  kill -9 the server, its runner, both or what makes the sandboxes at random moments, while tasks are submitted
+          all the time: every task that was acknowledged ends, is done with success once and said so once, the
+          chain of events verifies, and nothing is left
   load    many agents at once, all inside at the same moment: each sees its own workspace, variables and
           changes, and nobody else's
   soak    many runs after each other, by a launcher, in a session and plain: what lives on gains no memory, no
@@ -43,11 +47,12 @@ Drills:
           still: a clear error and the right exit code, nothing left, and the next run works
 
 Options:
-  --kills N        kills of `crash` (1000)
+  --kills N        kills of `crash` (1000) and of `server` (300)
+  --store NAME     store of `server`: sqlite (the default) or postgres, started for it
   --agents N       agents of `load` (64)
   --runs N         runs of `soak` (20000)
-  --seed N         the random numbers of `crash` again
-  --sandbox NAME   native (the default), docker or podman; for `crash` and `load`, with the engine of DOCKER_HOST
+  --seed N         the random numbers of `crash` and `server` again
+  --sandbox NAME   native (the default), docker or podman; for `crash`, `server` and `load`, with the engine of DOCKER_HOST
                    or CONTAINER_HOST
   --program FILE   this program, and not the release binary, built first
   --json           print JSON
@@ -56,6 +61,7 @@ Options:
 Examples:
   cargo xtask drill crash
   cargo xtask drill crash --kills 100 --seed 7
+  cargo xtask drill server --kills 50 --store postgres
   cargo xtask drill soak --runs 500 --json";
 
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
@@ -74,13 +80,20 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
 /// The short form of all of them, for `cargo xtask test`.
 pub(crate) fn short(program: &Path) -> Result<Vec<Report>> {
     let asked = |size| Asked { program: program.to_owned(), size: Some(size), ..Asked::default() };
-    let short = [(Drill::Crash, 30), (Drill::Load, 64), (Drill::Soak, 100), (Drill::Faults, 1)];
+    let short = [
+        (Drill::Crash, 30),
+        (Drill::Server, 12),
+        (Drill::Load, 64),
+        (Drill::Soak, 100),
+        (Drill::Faults, 1),
+    ];
     short.into_iter().map(|(drill, size)| perform(drill, &asked(size))).collect()
 }
 
 fn perform(drill: Drill, asked: &Asked) -> Result<Report> {
     match drill {
         Drill::Crash => crash::perform(asked),
+        Drill::Server => server::perform(asked),
         Drill::Load => load::perform(asked),
         Drill::Soak => soak::perform(asked),
         Drill::Faults => faults::perform(asked),
@@ -95,18 +108,27 @@ struct Asked {
     size: Option<usize>,
     seed: u64,
     sandbox: String,
+    store: Store,
+}
+
+/// What a server keeps everything in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Store {
+    Sqlite,
+    Postgres,
 }
 
 impl Default for Asked {
     fn default() -> Self {
         let (program, sandbox) = (PathBuf::new(), "native".to_owned());
-        Self { program, size: None, seed: Dice::new().next() >> 32, sandbox }
+        Self { program, size: None, seed: Dice::new().next() >> 32, sandbox, store: Store::Sqlite }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Drill {
     Crash,
+    Server,
     Load,
     Soak,
     Faults,
@@ -116,6 +138,7 @@ impl Drill {
     fn named(word: &str) -> Option<Self> {
         Some(match word {
             "crash" => Self::Crash,
+            "server" => Self::Server,
             "load" => Self::Load,
             "soak" => Self::Soak,
             "faults" => Self::Faults,
@@ -126,7 +149,7 @@ impl Drill {
     /// The option that says how much of it.
     fn size_option(self) -> Option<&'static str> {
         match self {
-            Self::Crash => Some("--kills"),
+            Self::Crash | Self::Server => Some("--kills"),
             Self::Load => Some("--agents"),
             Self::Soak => Some("--runs"),
             Self::Faults => None,
@@ -159,12 +182,19 @@ impl Options {
                     options.size = Some(args.number(size)?);
                 }
                 "--seed" => options.asked.seed = args.number("--seed")? as u64,
-                "--sandbox" if matches!(drill, Drill::Crash | Drill::Load) => {
+                "--sandbox" if matches!(drill, Drill::Crash | Drill::Server | Drill::Load) => {
                     let name = args.value("--sandbox")?;
                     if !["native", "docker", "podman"].contains(&name.as_str()) {
                         return Err(Usage::new(format!("no drill on {name:?}")));
                     }
                     options.asked.sandbox = name;
+                }
+                "--store" if drill == Drill::Server => {
+                    options.asked.store = match args.value("--store")?.as_str() {
+                        "sqlite" => Store::Sqlite,
+                        "postgres" => Store::Postgres,
+                        other => return Err(Usage::new(format!("no store {other:?}"))),
+                    };
                 }
                 "--program" => options.program = Some(args.value("--program")?.into()),
                 "--json" => options.print = Print::Json,
@@ -189,6 +219,10 @@ mod tests {
         assert_eq!(parse(&["soak", "--help"]).unwrap(), None);
         // A size that is another drill's would be ignored.
         assert!(parse(&["load", "--kills", "7"]).is_err());
+        assert!(parse(&["crash", "--store", "sqlite"]).is_err());
+        assert!(parse(&["server", "--store", "paper"]).is_err());
+        let options = parse(&["server", "--store", "postgres", "--kills", "5"]).unwrap().unwrap();
+        assert_eq!((options.asked.store, options.size), (Store::Postgres, Some(5)));
         assert!(parse(&["faults", "--sandbox", "docker"]).is_err());
         assert!(parse(&["crash", "--sandbox", "local"]).is_err());
         assert!(parse(&["crush"]).is_err() && parse(&[]).is_err());

@@ -16,6 +16,7 @@
     reason = "its readers are people and CI logs"
 )]
 
+mod api;
 mod args;
 mod bench;
 mod bless;

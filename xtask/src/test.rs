@@ -10,7 +10,7 @@ mod engine;
 mod inspector;
 mod nextest;
 mod npm;
-mod postgres;
+pub(crate) mod postgres;
 mod python;
 mod steps;
 

@@ -1,16 +1,17 @@
 //! The control plane: tasks a second from submit to their end, what submitting takes meanwhile, memory with a long queue and
 //! many listeners, and what a task costs with few and with many stored.
 
-mod api;
+mod process;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
+use crate::api::Api;
 use crate::place::Place;
 use crate::release;
-use api::{Api, Listener, Server};
+use process::{Listener, Server};
 
 const TASKS: usize = 3000;
 const SUBMITTERS: usize = 4;
@@ -45,7 +46,7 @@ pub(crate) fn figures(place: &Place) -> Result<String> {
 /// Tasks a second, and the 99th percentile of submitting one.
 fn through(place: &Place, program: &Path) -> Result<(f64, Duration)> {
     let server = Server::start(place, program, "through", &["--capacity", "32"])?;
-    let mut api = Api::new(&server)?;
+    let mut api = server.api()?;
     // The first few have sandboxes made ready.
     for _ in 0..50 {
         api.post("/v1/tasks", TASK)?;
@@ -57,7 +58,7 @@ fn through(place: &Place, program: &Path) -> Result<(f64, Duration)> {
         let submitting: Vec<_> = (0..SUBMITTERS)
             .map(|_| {
                 scope.spawn(|| -> Result<Vec<Duration>> {
-                    let mut api = Api::new(&server)?;
+                    let mut api = server.api()?;
                     (0..TASKS / SUBMITTERS)
                         .map(|_| {
                             let asked = Instant::now();
@@ -101,7 +102,7 @@ fn wait_for(api: &mut Api, tasks: u64) -> Result<()> {
 /// Resident memory, in KiB.
 fn queued(place: &Place, program: &Path) -> Result<u64> {
     let server = Server::start(place, program, "queued", &["--no-runner"])?;
-    let mut api = Api::new(&server)?;
+    let mut api = server.api()?;
     let listeners: Vec<Listener> =
         (0..LISTENERS).map(|_| Listener::open(&server)).collect::<Result<_>>()?;
     for _ in 0..QUEUED {
@@ -115,7 +116,7 @@ fn queued(place: &Place, program: &Path) -> Result<u64> {
 /// Processor time for one task made and canceled, with few and with many stored.
 fn stored(place: &Place, program: &Path) -> Result<(Duration, Duration)> {
     let server = Server::start(place, program, "stored", &["--no-runner"])?;
-    let mut api = Api::new(&server)?;
+    let mut api = server.api()?;
     let mut make = |count: usize| -> Result<()> {
         for _ in 0..count {
             let made = api.post("/v1/tasks", TASK)?;

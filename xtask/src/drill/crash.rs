@@ -162,7 +162,7 @@ fn closing(
     }
     traces::left(scene, seen).into_iter().for_each(|left| report.wrong(format!("left: {left}")));
     if scene.sandbox != "native" {
-        containers(scene, report)?;
+        traces::containers(scene, report)?;
     }
     let audit = scene.finish(&["audit", "verify"])?;
     report.expect(audit.code() == Some(0), || format!("audit verify: {}", audit.story()));
@@ -180,19 +180,5 @@ fn closing(
         }
     }
     report.count("promises kept to somebody who was answered", promises.len());
-    Ok(())
-}
-
-/// Containers with our label of this state directory, in the engine that was used.
-fn containers(scene: &Scene, report: &mut Report) -> Result<()> {
-    let variable = if scene.sandbox == "podman" { "CONTAINER_HOST" } else { "DOCKER_HOST" };
-    let host = std::env::var(variable).with_context(|| format!("{variable} is not set"))?;
-    let filter = format!("label=cofferdam.state={}", scene.state().display());
-    let mut docker = std::process::Command::new("docker");
-    docker.args(["-H", &host, "ps", "--all", "--quiet", "--filter", &filter]);
-    let text = crate::cargo::output_of(&mut docker)?;
-    for id in String::from_utf8_lossy(&text).lines() {
-        report.wrong(format!("left: container {id}"));
-    }
     Ok(())
 }

@@ -3,10 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, Result};
+
 use super::processes;
+use super::report::Report;
 use super::scene::Scene;
+use crate::cargo::output_of;
 
 /// How deep control groups are looked for.
 const DEPTH: usize = 6;
@@ -108,6 +113,28 @@ pub(super) fn groups(ids: &BTreeMap<String, String>) -> Vec<(PathBuf, &str)> {
         }
     }
     found
+}
+
+/// One line for each container with our label of this state directory, in the engine that was used.
+pub(super) fn containers(scene: &Scene, report: &mut Report) -> Result<()> {
+    containers_of(scene)?.into_iter().for_each(|id| report.wrong(format!("left: container {id}")));
+    Ok(())
+}
+
+/// Their ids, ended ones too.
+pub(super) fn containers_of(scene: &Scene) -> Result<Vec<String>> {
+    let filter = format!("label=cofferdam.state={}", scene.state().display());
+    let text = output_of(&mut docker(scene, &["ps", "--all", "--quiet", "--filter", &filter])?)?;
+    Ok(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
+}
+
+/// A command of the engine's client, to the engine that was used.
+pub(super) fn docker(scene: &Scene, words: &[&str]) -> Result<Command> {
+    let variable = if scene.sandbox == "podman" { "CONTAINER_HOST" } else { "DOCKER_HOST" };
+    let host = std::env::var(variable).with_context(|| format!("{variable} is not set"))?;
+    let mut docker = Command::new("docker");
+    docker.args(["-H", &host]).args(words);
+    Ok(docker)
 }
 
 /// Mounts at or of something below `top`, in this mount namespace.

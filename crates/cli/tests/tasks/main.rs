@@ -6,7 +6,6 @@
 )]
 
 mod containers;
-mod faults;
 mod path;
 mod place;
 mod runners;

@@ -1,14 +1,14 @@
-//! A server as a process, and just enough HTTP to ask it.
+//! A server as a process, and those who listen to it.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
+use crate::api::Api;
 use crate::place::Place;
 
 /// A server that is stopped with this.
@@ -44,6 +44,10 @@ impl Server {
         Ok(Self { child, address, token: text("token")? })
     }
 
+    pub(super) fn api(&self) -> Result<Api> {
+        Api::new(&self.address, &self.token)
+    }
+
     /// In KiB.
     pub(super) fn resident(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
@@ -76,81 +80,14 @@ impl Drop for Server {
     }
 }
 
-/// One connection.
-#[derive(Debug)]
-pub(super) struct Api {
-    stream: BufReader<TcpStream>,
-    address: String,
-    token: String,
-}
-
-impl Api {
-    pub(super) fn new(server: &Server) -> Result<Self> {
-        let stream = TcpStream::connect(&server.address)?;
-        stream.set_nodelay(true)?;
-        let (address, token) = (server.address.clone(), server.token.clone());
-        Ok(Self { stream: BufReader::new(stream), address, token })
-    }
-
-    pub(super) fn get(&mut self, path: &str) -> Result<Value> {
-        self.ask("GET", path, "", "application/json")?;
-        self.answer()
-    }
-
-    pub(super) fn post(&mut self, path: &str, body: &str) -> Result<Value> {
-        self.ask("POST", path, body, "application/json")?;
-        self.answer()
-    }
-
-    fn ask(&mut self, method: &str, path: &str, body: &str, accept: &str) -> Result<()> {
-        let Self { address, token, .. } = self;
-        let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
-        let text = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nAccept: {accept}\r\n\
-             {kind}Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        Ok(self.stream.get_mut().write_all(text.as_bytes())?)
-    }
-
-    /// The status, and how long the body is.
-    fn head(&mut self) -> Result<(u16, usize)> {
-        let mut line = String::new();
-        self.stream.read_line(&mut line)?;
-        let status = line.split(' ').nth(1).context("an answer has a status")?.parse()?;
-        let mut length = 0;
-        loop {
-            line.clear();
-            ensure!(self.stream.read_line(&mut line)? > 0, "the answer broke off");
-            let header = line.trim_end().to_ascii_lowercase();
-            if header.is_empty() {
-                return Ok((status, length));
-            }
-            if let Some(value) = header.strip_prefix("content-length:") {
-                length = value.trim().parse()?;
-            }
-        }
-    }
-
-    fn answer(&mut self) -> Result<Value> {
-        let (status, length) = self.head()?;
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body)?;
-        if !(200..300).contains(&status) {
-            bail!("{status}: {}", String::from_utf8_lossy(&body));
-        }
-        Ok(if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? })
-    }
-}
-
 /// Somebody who hears every event.
 #[derive(Debug)]
 pub(super) struct Listener(#[expect(dead_code, reason = "open is all that it has to be")] Api);
 
 impl Listener {
     pub(super) fn open(server: &Server) -> Result<Self> {
-        let mut api = Api::new(server)?;
-        api.ask("GET", "/v1/events", "", "text/event-stream")?;
+        let mut api = server.api()?;
+        api.ask("GET", "/v1/events", "", "Accept: text/event-stream\r\n")?;
         let (status, _) = api.head()?;
         ensure!(status == 200, "a listener was answered {status}");
         Ok(Self(api))
