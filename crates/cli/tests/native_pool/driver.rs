@@ -180,6 +180,25 @@ pub(crate) fn send(signal: &str, pid: u32) {
     assert!(status.unwrap().success());
 }
 
+/// A process that kills another as soon as it is told to.
+pub(crate) struct Blow(Child);
+
+impl Blow {
+    pub(crate) fn at(pid: u32) -> Self {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "echo; read -r _; kill -9 $0", &pid.to_string()]);
+        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        Self(shell)
+    }
+
+    pub(crate) fn strike(&mut self) {
+        self.0.stdin.take().unwrap().write_all(b"\n").unwrap();
+        assert!(self.0.wait().unwrap().success());
+    }
+}
+
 /// The directories of launchers.
 pub(crate) fn pools(env: &TestEnv) -> Vec<PathBuf> {
     directories(&env.state_dir().join("pool"))
@@ -221,7 +240,7 @@ fn is_asleep(pid: u32) -> bool {
     sleeps(pid) && children(pid).into_iter().all(sleeps) && before == quiet()
 }
 
-fn has_group(name: &str) -> bool {
+pub(crate) fn has_group(name: &str) -> bool {
     ["memory", "pids", "cpu", "unified", ""].iter().any(|controller| {
         Path::new("/sys/fs/cgroup").join(controller).join(format!("cofferdam.{name}")).exists()
     })

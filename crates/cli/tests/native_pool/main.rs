@@ -12,7 +12,7 @@ use std::fs;
 use std::time::Duration;
 
 use cofferdam_testkit::{TestEnv, claim, wait_until};
-use driver::{Driver, kill, pools, send};
+use driver::{Blow, Driver, has_group, kill, pools, send};
 use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
@@ -245,6 +245,38 @@ fn a_killed_launcher_takes_everything_along() {
     drop(driver);
     env.run(["gc"]).assert_exit(0).assert_stdout("nothing to clean up\n");
     assert!(pools(&env).is_empty(), "{:?}", pools(&env));
+}
+
+/// Killed over the very sandbox that was asked for: nobody has heard of it yet, and its groups carry the run's name.
+#[test]
+fn a_launcher_that_dies_over_a_sandbox_leaves_nothing_of_it() {
+    let mut over_it = 0;
+    for _ in 0..30 {
+        let env = TestEnv::with_binary(BINARY);
+        let mut driver = Driver::start(&env);
+        assert!(wait_until(Duration::from_secs(10), || driver.launcher().is_some()));
+        // Nothing has to be started to strike.
+        let mut blow = Blow::at(driver.launcher().unwrap());
+        driver.ask(&[], "sleep 60");
+        let began = std::time::Instant::now();
+        while !env.runs().iter().any(|run| has_group(run)) {
+            assert!(began.elapsed() < Duration::from_secs(20), "no group was made");
+        }
+        blow.strike();
+        let record = driver.answer();
+        assert_eq!(record["outcome"]["class"], "sandbox_failure", "{record:#}");
+        assert_eq!(record["cleanup"]["receipt"], "terminated", "{record:#}");
+        let left: Vec<_> = env.runs().into_iter().filter(|run| has_group(run)).collect();
+        assert!(left.is_empty(), "{left:?}");
+        let message = record["outcome"]["message"].as_str().unwrap();
+        over_it += usize::from(message.contains("launcher of sandboxes is gone"));
+        drop(driver);
+        env.run(["gc"]).assert_exit(0);
+        if over_it == 3 {
+            return;
+        }
+    }
+    assert!(over_it > 0, "it never died over a sandbox");
 }
 
 #[test]

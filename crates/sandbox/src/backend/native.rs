@@ -83,7 +83,16 @@ pub(super) fn run(
     };
     let (Running { process, receipt, effective }, keeper) = match started {
         Ok(started) => started,
-        Err(error) => return violated_or_not_started(&error, observer),
+        Err(error) => {
+            let finish = violated_or_not_started(&error, observer);
+            return match stage.starter {
+                // It may have died over a sandbox for this run, which is then named after the run.
+                Starter::Launcher(launcher) if launcher.is_gone() => {
+                    Finish { cleanup: cleanup(Lease::sweep(stage.run)), ..finish }
+                }
+                _ => finish,
+            };
+        }
     };
     let effective =
         effective.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
