@@ -17,6 +17,7 @@ mod migrate;
 mod sql;
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use sqlx::any::AnyPoolOptions;
 use sqlx::pool::PoolConnection;
@@ -28,6 +29,10 @@ pub(crate) use sql::{Sql, first, from_doc, rows, run, scalar, to_doc};
 
 /// The number that a server takes in PostgreSQL's table of advisory locks: "coffer" in ASCII.
 const ADVISORY: i64 = 0x0000_636f_6666_6572;
+
+/// How long PostgreSQL may take to notice that a server is dead, and how often it is asked.
+const DYING: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub struct Store {
@@ -138,10 +143,22 @@ async fn try_it(database: &Database, url: &str) -> Result<(), StoreError> {
             connection.execute("PRAGMA schema_version").await.map_err(failed)?;
             true
         }
-        Database::Postgres(_) => alone(&mut connection).await.map_err(failed)?,
+        Database::Postgres(_) => alone_soon(&mut connection).await.map_err(failed)?,
     };
     connection.close().await.map_err(failed)?;
     if free { Ok(()) } else { Err(StoreError::InUse { database: database.to_string() }) }
+}
+
+/// The lock of a server that was killed is free once PostgreSQL has noticed: that moment is waited for.
+async fn alone_soon(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
+    let end = Instant::now() + DYING;
+    while !alone(connection).await? {
+        if Instant::now() > end {
+            return Ok(false);
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+    Ok(true)
 }
 
 /// Takes PostgreSQL's lock for as long as the connection lasts; says whether it was free.

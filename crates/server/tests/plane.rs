@@ -15,6 +15,8 @@ mod cancel;
 mod desk;
 #[path = "plane/durable.rs"]
 mod durable;
+#[path = "plane/elsewhere.rs"]
+mod elsewhere;
 #[path = "plane/errands.rs"]
 mod errands;
 #[path = "plane/leases.rs"]
@@ -66,6 +68,7 @@ claims! {
     cancel::an_illegal_move_is_refused_and_stands_in_the_timeline,
     durable::what_was_acknowledged_is_there_after_a_restart,
     durable::a_second_server_is_refused,
+    durable::a_server_that_was_just_killed_is_waited_for,
     durable::a_chain_that_was_touched_does_not_hold,
     errands::changes_are_decided_where_they_lie_and_the_chain_has_every_link,
     errands::an_answer_is_kept_even_if_the_server_was_started_anew,

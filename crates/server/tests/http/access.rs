@@ -9,9 +9,7 @@ use crate::wire::Ask;
 
 const NOBODYS: &str = "01jd0000000000000000000000";
 
-#[test]
-fn without_a_token_there_is_nothing_but_the_doors() {
-    let server = Server::start();
+pub(crate) fn without_a_token_there_is_nothing_but_the_doors(server: Server) {
     for target in ["/v1/me", "/v1/tasks", "/v1/events", "/metrics", "/v1/audit/verify"] {
         let reply = Ask::get(target).send(server.address);
         assert_eq!(
@@ -46,9 +44,7 @@ fn without_a_token_there_is_nothing_but_the_doors() {
     assert_eq!((&me["actor"], &me["scopes"]), (&json!("token:admin"), &json!(["admin"])));
 }
 
-#[test]
-fn a_scope_does_what_it_says_and_no_more() {
-    let server = Server::start();
+pub(crate) fn a_scope_does_what_it_says_and_no_more(server: Server) {
     let project = server.project("own");
     let as_scope = |scope: &str| server.token(scope, scope, None).1;
     let (submit, review, runner) = (as_scope("submit"), as_scope("review"), as_scope("runner"));
@@ -72,9 +68,7 @@ fn a_scope_does_what_it_says_and_no_more() {
     ask(&runner, Ask::post("/v1/runner/register", &register)).expect(200);
 }
 
-#[test]
-fn what_is_another_projects_is_not_there() {
-    let server = Server::start();
+pub(crate) fn what_is_another_projects_is_not_there(server: Server) {
     let (own, other) = (server.project("own"), server.project("other"));
     let (task, _) = (server.task(&other), server.task(&own));
     let (_, secret) = server.token("one", "submit", Some(&[&own]));
@@ -115,9 +109,7 @@ fn what_is_another_projects_is_not_there() {
     assert!(!text.contains(&task) && !text.contains(&other), "{text}");
 }
 
-#[test]
-fn paths_that_are_no_ids_lead_nowhere() {
-    let server = Server::start();
+pub(crate) fn paths_that_are_no_ids_lead_nowhere(server: Server) {
     let overlong = "a".repeat(5000);
     for id in [
         "%2e%2e%2f%2e%2e%2fetc%2fpasswd",

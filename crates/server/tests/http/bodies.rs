@@ -8,9 +8,7 @@ use serde_json::json;
 use crate::server::Server;
 use crate::wire::{Ask, Reply};
 
-#[test]
-fn the_field_that_is_wrong_is_named() {
-    let server = Server::start();
+pub(crate) fn the_field_that_is_wrong_is_named(server: Server) {
     let field = |body: serde_json::Value| {
         let problem = server.post("/v1/tasks", &body).refused(422, "invalid-field");
         (
@@ -32,9 +30,7 @@ fn the_field_that_is_wrong_is_named() {
     assert!(detail.contains("execution_mode"), "{detail}");
 }
 
-#[test]
-fn json_that_parsers_disagree_about_is_refused() {
-    let server = Server::start();
+pub(crate) fn json_that_parsers_disagree_about_is_refused(server: Server) {
     let send =
         |text: &str| server.send(Ask::new("POST", "/v1/projects").body("application/json", text));
     for text in [
@@ -62,9 +58,7 @@ fn json_that_parsers_disagree_about_is_refused() {
         .refused(400, "malformed");
 }
 
-#[test]
-fn depth_is_bounded_cheaply() {
-    let server = Server::start();
+pub(crate) fn depth_is_bounded_cheaply(server: Server) {
     for text in [
         "[".repeat(10_000),
         "{\"a\":".repeat(10_000),
@@ -79,9 +73,7 @@ fn depth_is_bounded_cheaply() {
     }
 }
 
-#[test]
-fn a_gigabyte_is_refused_before_it_is_sent_and_while_it_is() {
-    let server = Server::start();
+pub(crate) fn a_gigabyte_is_refused_before_it_is_sent_and_while_it_is(server: Server) {
     let begun = Instant::now();
     let announced = Ask::new("POST", "/v1/projects").header("Content-Type", "application/json");
     server.send(announced.header("Content-Length", "1073741824")).refused(413, "too-large");
@@ -105,9 +97,7 @@ fn a_gigabyte_is_refused_before_it_is_sent_and_while_it_is() {
     server.get("/v1/me").expect(200);
 }
 
-#[test]
-fn a_body_just_over_the_limit_is_told_so() {
-    let server = Server::start();
+pub(crate) fn a_body_just_over_the_limit_is_told_so(server: Server) {
     let text = format!("{{\"name\": \"{}\"}}", "a".repeat((1 << 20) - 11));
     assert!(text.len() > 1 << 20);
     let ask = Ask::new("POST", "/v1/projects")
@@ -118,9 +108,7 @@ fn a_body_just_over_the_limit_is_told_so() {
     Reply::read(&mut BufReader::new(stream), "POST").refused(413, "too-large");
 }
 
-#[test]
-fn a_body_is_json_and_says_so() {
-    let server = Server::start();
+pub(crate) fn a_body_is_json_and_says_so(server: Server) {
     for kind in [
         "text/plain",
         "application/x-www-form-urlencoded",
@@ -137,9 +125,7 @@ fn a_body_is_json_and_says_so() {
         .refused(415, "not-json");
 }
 
-#[test]
-fn what_needs_no_body_takes_none() {
-    let server = Server::start();
+pub(crate) fn what_needs_no_body_takes_none(server: Server) {
     let project = server.project("own");
     let task = server.task(&project);
     let target = format!("/v1/tasks/{task}/cancel");
@@ -147,9 +133,7 @@ fn what_needs_no_body_takes_none() {
     server.post(&target, &json!({})).expect(200);
 }
 
-#[test]
-fn words_after_the_question_mark_are_checked_too() {
-    let server = Server::start();
+pub(crate) fn words_after_the_question_mark_are_checked_too(server: Server) {
     for (query, field) in [
         ("limit=0", "limit"),
         ("limit=501", "limit"),

@@ -1,4 +1,5 @@
-//! The server as its clients meet it: over real sockets, by bytes that are written by hand.
+//! The server as its clients meet it: over real sockets, by bytes that are written by hand. What depends on the store is
+//! claimed of both.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,6 +9,8 @@
 mod access;
 mod bodies;
 mod description;
+#[path = "../plane/elsewhere.rs"]
+mod elsewhere;
 mod names;
 mod server;
 mod shutdown;
@@ -16,3 +19,54 @@ mod tls;
 mod versions;
 mod watching;
 mod wire;
+
+macro_rules! claims {
+    ($($module:ident::$claim:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[test]
+            fn $claim() {
+                crate::$module::$claim(crate::server::Server::start());
+            })+
+        }
+
+        mod postgres {
+            $(#[test]
+            #[cfg_attr(not(feature = "test-postgres"), ignore = "needs PostgreSQL: cargo xtask test")]
+            fn $claim() {
+                crate::$module::$claim(crate::server::Server::on_postgres());
+            })+
+        }
+    };
+}
+
+claims! {
+    access::without_a_token_there_is_nothing_but_the_doors,
+    access::a_scope_does_what_it_says_and_no_more,
+    access::what_is_another_projects_is_not_there,
+    access::paths_that_are_no_ids_lead_nowhere,
+    bodies::the_field_that_is_wrong_is_named,
+    bodies::json_that_parsers_disagree_about_is_refused,
+    bodies::depth_is_bounded_cheaply,
+    bodies::a_gigabyte_is_refused_before_it_is_sent_and_while_it_is,
+    bodies::a_body_just_over_the_limit_is_told_so,
+    bodies::a_body_is_json_and_says_so,
+    bodies::what_needs_no_body_takes_none,
+    bodies::words_after_the_question_mark_are_checked_too,
+    names::a_name_that_was_rebound_is_refused_before_the_token_counts,
+    names::a_page_of_another_origin_gets_nothing_done,
+    names::a_followed_link_leads_to_a_page_and_to_nothing_else,
+    names::every_answer_tells_browsers_what_not_to_do_with_it,
+    shutdown::streams_and_polls_end_and_requests_are_finished,
+    shutdown::who_never_finishes_is_cut_off,
+    streams::a_stream_goes_on_where_it_was_cut_off,
+    streams::what_is_asked_for_is_what_comes,
+    streams::a_stream_ends_with_its_token,
+    streams::a_stream_shows_nothing_of_other_projects,
+    streams::many_quiet_readers_cost_no_answers,
+    versions::a_thing_is_replaced_only_by_who_has_seen_it,
+    versions::the_same_create_with_the_same_key_is_one,
+    versions::pages_hold_everything_once,
+    watching::a_request_has_an_id_of_its_own_or_the_callers,
+    watching::a_server_that_stops_is_not_ready,
+    watching::metrics_are_what_a_scraper_reads,
+}

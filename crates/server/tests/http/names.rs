@@ -3,9 +3,7 @@
 use crate::server::Server;
 use crate::wire::Ask;
 
-#[test]
-fn a_name_that_was_rebound_is_refused_before_the_token_counts() {
-    let server = Server::start();
+pub(crate) fn a_name_that_was_rebound_is_refused_before_the_token_counts(server: Server) {
     for host in [
         "evil.example",
         &format!("evil.example:{}", server.address.port()),
@@ -38,9 +36,7 @@ fn a_name_of_the_owners_is_answered() {
         .refused(403, "foreign-host");
 }
 
-#[test]
-fn a_page_of_another_origin_gets_nothing_done() {
-    let server = Server::start();
+pub(crate) fn a_page_of_another_origin_gets_nothing_done(server: Server) {
     let own = format!("http://{}", server.address);
     let ask = || Ask::get("/v1/me");
     server.send(ask().header("Origin", &own)).expect(200);
@@ -71,9 +67,7 @@ fn a_page_of_another_origin_gets_nothing_done() {
     assert_eq!(server.get("/v1/projects").expect(200).json()["items"].as_array().unwrap().len(), 0);
 }
 
-#[test]
-fn a_followed_link_leads_to_a_page_and_to_nothing_else() {
-    let server = Server::start();
+pub(crate) fn a_followed_link_leads_to_a_page_and_to_nothing_else(server: Server) {
     let followed = |target: &str| {
         let ask = Ask::get(target).header("Sec-Fetch-Site", "cross-site");
         ask.header("Sec-Fetch-Mode", "navigate").header("Sec-Fetch-Dest", "document")
@@ -87,9 +81,7 @@ fn a_followed_link_leads_to_a_page_and_to_nothing_else() {
     framed.send(server.address).refused(403, "foreign-origin");
 }
 
-#[test]
-fn every_answer_tells_browsers_what_not_to_do_with_it() {
-    let server = Server::start();
+pub(crate) fn every_answer_tells_browsers_what_not_to_do_with_it(server: Server) {
     for reply in [server.get("/v1/me"), server.get("/none"), Ask::get("/docs").send(server.address)]
     {
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));

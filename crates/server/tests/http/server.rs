@@ -11,7 +11,14 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::elsewhere::new_database;
 use crate::wire::{Ask, Reply};
+
+#[derive(Debug, Clone, Copy)]
+enum Store {
+    Sqlite,
+    Postgres,
+}
 
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -29,7 +36,15 @@ impl Server {
         Self::with(|_| {})
     }
 
+    pub(crate) fn on_postgres() -> Self {
+        Self::on(Store::Postgres, |_| {})
+    }
+
     pub(crate) fn with(change: impl FnOnce(&mut HttpSettings)) -> Self {
+        Self::on(Store::Sqlite, change)
+    }
+
+    fn on(store: Store, change: impl FnOnce(&mut HttpSettings)) -> Self {
         let place = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let mut settings = HttpSettings {
@@ -42,7 +57,10 @@ impl Server {
         let stop = CancellationToken::new();
         let (bound, plane, admin) = runtime.block_on(async {
             let bound = Bound::new(&settings).await.unwrap();
-            let database = Database::Sqlite(place.path().join("plane.db"));
+            let database = match store {
+                Store::Sqlite => Database::Sqlite(place.path().join("plane.db")),
+                Store::Postgres => new_database().await,
+            };
             let plane = Plane::open(database, PlaneSettings::default()).await.unwrap();
             let admin = plane.first_token().await.unwrap().unwrap().secret;
             (bound, plane, admin)

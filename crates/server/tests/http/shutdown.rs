@@ -9,9 +9,7 @@ use serde_json::json;
 use crate::server::Server;
 use crate::wire::{Ask, Reply, chunk};
 
-#[test]
-fn streams_and_polls_end_and_requests_are_finished() {
-    let mut server = Server::start();
+pub(crate) fn streams_and_polls_end_and_requests_are_finished(mut server: Server) {
     let (_, runner) = server.token("runner", "runner", None);
     let registered = Ask::post("/v1/runner/register", &json!({ "name": "r", "capacity": 1 }));
     let registered = registered.token(&runner).send(server.address).expect(200).json();
@@ -44,9 +42,7 @@ fn streams_and_polls_end_and_requests_are_finished() {
     TcpStream::connect(server.address).expect_err("nobody listens any more");
 }
 
-#[test]
-fn who_never_finishes_is_cut_off() {
-    let mut server = Server::start();
+pub(crate) fn who_never_finishes_is_cut_off(mut server: Server) {
     let ask = Ask::new("POST", "/v1/tokens")
         .token(&server.admin)
         .header("Content-Type", "application/json");

@@ -55,9 +55,7 @@ impl Messages {
     }
 }
 
-#[test]
-fn a_stream_goes_on_where_it_was_cut_off() {
-    let server = Server::start();
+pub(crate) fn a_stream_goes_on_where_it_was_cut_off(server: Server) {
     let project = server.project("own");
     let writer = std::thread::scope(|scope| {
         scope.spawn(|| (0..30).map(|_| server.task(&project)).collect::<Vec<_>>());
@@ -81,9 +79,7 @@ fn a_stream_goes_on_where_it_was_cut_off() {
     assert_eq!(writer, whole, "each once, in order");
 }
 
-#[test]
-fn what_is_asked_for_is_what_comes() {
-    let server = Server::start();
+pub(crate) fn what_is_asked_for_is_what_comes(server: Server) {
     let (own, other) = (server.project("own"), server.project("other"));
     let mut messages =
         Messages::open(&server, &server.admin, &format!("/v1/events?project={own}"), None);
@@ -104,9 +100,7 @@ fn what_is_asked_for_is_what_comes() {
         .refused(400, "bad-event-id");
 }
 
-#[test]
-fn a_stream_ends_with_its_token() {
-    let server = Server::start();
+pub(crate) fn a_stream_ends_with_its_token(server: Server) {
     let (id, secret) = server.token("short", "submit", None);
     let mut messages = Messages::open(&server, &secret, "/v1/events", None);
     messages.next().expect("there are events");
@@ -119,9 +113,7 @@ fn a_stream_ends_with_its_token() {
     Ask::get("/v1/me").token(&secret).send(server.address).refused(401, "no-token");
 }
 
-#[test]
-fn a_stream_shows_nothing_of_other_projects() {
-    let server = Server::start();
+pub(crate) fn a_stream_shows_nothing_of_other_projects(server: Server) {
     let (own, other) = (server.project("own"), server.project("other"));
     let (_, secret) = server.token("one", "submit", Some(&[&own]));
     let mut messages = Messages::open(&server, &secret, "/v1/events", None);
@@ -138,9 +130,7 @@ fn a_stream_shows_nothing_of_other_projects() {
     assert_eq!(projects, BTreeSet::from([format!("\"{own}\"")]));
 }
 
-#[test]
-fn many_quiet_readers_cost_no_answers() {
-    let server = Server::start();
+pub(crate) fn many_quiet_readers_cost_no_answers(server: Server) {
     let streams: Vec<_> =
         (0..100).map(|_| Messages::open(&server, &server.admin, "/v1/events", None)).collect();
     let project = server.project("own");

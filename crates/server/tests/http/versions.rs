@@ -5,9 +5,7 @@ use serde_json::json;
 use crate::server::{Server, waiting_task};
 use crate::wire::Ask;
 
-#[test]
-fn a_thing_is_replaced_only_by_who_has_seen_it() {
-    let server = Server::start();
+pub(crate) fn a_thing_is_replaced_only_by_who_has_seen_it(server: Server) {
     let id = server.project("own");
     let target = format!("/v1/projects/{id}");
     let shown = server.get(&target).expect(200);
@@ -28,9 +26,7 @@ fn a_thing_is_replaced_only_by_who_has_seen_it() {
     server.get(&target).refused(404, "not-found");
 }
 
-#[test]
-fn the_same_create_with_the_same_key_is_one() {
-    let server = Server::start();
+pub(crate) fn the_same_create_with_the_same_key_is_one(server: Server) {
     let project = server.project("own");
     let create =
         |key: &str, body| server.send(Ask::post("/v1/tasks", body).header("Idempotency-Key", key));
@@ -59,9 +55,7 @@ fn the_same_create_with_the_same_key_is_one() {
     assert_eq!(all["items"].as_array().unwrap().len(), 3);
 }
 
-#[test]
-fn pages_hold_everything_once() {
-    let server = Server::start();
+pub(crate) fn pages_hold_everything_once(server: Server) {
     let project = server.project("own");
     let mut made: Vec<String> = (0..7).map(|_| server.task(&project)).collect();
     let (mut seen, mut after) = (Vec::new(), String::new());

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::server::Server;
 use crate::wire::Ask;
 
-#[test]
-fn a_request_has_an_id_of_its_own_or_the_callers() {
-    let server = Server::start();
+pub(crate) fn a_request_has_an_id_of_its_own_or_the_callers(server: Server) {
     let id = |reply: &crate::wire::Reply| reply.header("x-request-id").unwrap().to_owned();
     let (one, other) = (id(&server.get("/v1/me")), id(&server.get("/v1/me")));
     assert_ne!(one, other);
@@ -17,9 +15,7 @@ fn a_request_has_an_id_of_its_own_or_the_callers() {
     }
 }
 
-#[test]
-fn a_server_that_stops_is_not_ready() {
-    let server = Server::start();
+pub(crate) fn a_server_that_stops_is_not_ready(server: Server) {
     assert_eq!(Ask::get("/readyz").send(server.address).expect(200).json()["status"], "ok");
     assert_eq!(Ask::get("/healthz").send(server.address).expect(200).json()["status"], "ok");
 }
@@ -64,9 +60,7 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
     samples
 }
 
-#[test]
-fn metrics_are_what_a_scraper_reads() {
-    let server = Server::start();
+pub(crate) fn metrics_are_what_a_scraper_reads(server: Server) {
     let project = server.project("own");
     server.task(&project);
     server.get("/v1/tasks/nonsense");

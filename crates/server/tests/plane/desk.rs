@@ -15,6 +15,8 @@ use cofferdam_server::plane::{Caller, Clock, Plane, PlaneSettings};
 use cofferdam_server::store::Database;
 use serde_json::{Value, json};
 
+use crate::elsewhere::new_database;
+
 /// Stands still until it is moved.
 #[derive(Debug, Default)]
 pub(crate) struct MovedClock(AtomicU64);
@@ -51,20 +53,8 @@ impl Desk {
         Self::on(database, dir).await
     }
 
-    /// A new database on the server that `cargo xtask test` has started.
     pub(crate) async fn on_postgres() -> Self {
-        let server = std::env::var("TEST_POSTGRES")
-            .expect("TEST_POSTGRES names a server: run `cargo xtask test`");
-        let dir = tempfile::tempdir().unwrap();
-        let mut random = [0_u8; 8];
-        getrandom::fill(&mut random).unwrap();
-        let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let make = format!("CREATE DATABASE plane_{name}");
-        let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&server).await.unwrap();
-        sqlx::query(sqlx::AssertSqlSafe(make)).execute(&mut admin).await.unwrap();
-        let url = server.replace("/postgres?", &format!("/plane_{name}?"));
-        assert_ne!(url, server, "TEST_POSTGRES names the database postgres");
-        Self::on(url.parse().unwrap(), dir).await
+        Self::on(new_database().await, tempfile::tempdir().unwrap()).await
     }
 
     pub(crate) fn database(&self) -> &Database {
@@ -97,19 +87,7 @@ impl Desk {
     /// The server is gone and another one opens the same database.
     pub(crate) async fn restart(&mut self) {
         self.plane.close().await;
-        self.plane = self.reopened().await;
-    }
-
-    async fn reopened(&self) -> Plane {
-        let mut last = None;
-        for _ in 0..100 {
-            match Plane::open(self.database.clone(), settings(&self.clock)).await {
-                Ok(plane) => return plane,
-                Err(error) => last = Some(error),
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("cannot open it again: {last:?}");
+        self.plane = Plane::open(self.database.clone(), settings(&self.clock)).await.unwrap();
     }
 
     pub(crate) async fn caller(&self, name: &str, scopes: &[Scope]) -> Caller {

@@ -1,5 +1,7 @@
 //! What was answered is on the disk, and what was written is not changed unseen.
 
+use std::time::Duration;
+
 use cofferdam_server::plane::{Plane, PlaneSettings};
 use cofferdam_server::store::{Database, StoreError};
 use serde_json::json;
@@ -44,6 +46,23 @@ pub(crate) async fn what_was_acknowledged_is_there_after_a_restart(mut desk: Des
 pub(crate) async fn a_second_server_is_refused(desk: Desk) {
     let second = Plane::open(desk.database().clone(), PlaneSettings::default()).await;
     assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
+}
+
+/// PostgreSQL notices a moment later that whoever held its lock is gone; the kernel frees that of a file at once.
+pub(crate) async fn a_server_that_was_just_killed_is_waited_for(mut desk: Desk) {
+    let task = desk.submit(json!({})).await;
+    desk.plane.close().await;
+    if let Database::Postgres(url) = desk.database().clone() {
+        let mut dead = sqlx::PgConnection::connect(&url).await.unwrap();
+        let lock = sqlx::query("SELECT pg_advisory_lock($1)").bind(0x636f_6666_6572_i64);
+        lock.execute(&mut dead).await.unwrap();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            dead.close().await.unwrap();
+        });
+    }
+    desk.restart().await;
+    assert_eq!(desk.plane.task(&desk.admin, task.id).await.unwrap().id, task.id);
 }
 
 pub(crate) async fn a_chain_that_was_touched_does_not_hold(mut desk: Desk) {
