@@ -38,6 +38,7 @@ const PROGRAMS: &[Program] = &[
     Program { name: "ssh", package: "openssh-client", why: "the way there" },
     Program { name: "newuidmap", package: "uidmap", why: "an engine without root" },
     Program { name: "setpriv", package: "util-linux", why: "to start it as its user" },
+    Program { name: "ip", package: "iproute2", why: "a cable to a runner, to be pulled" },
     Program { name: "crun", package: "crun", why: "another runtime" },
     Program { name: "runsc", package: "runsc", why: "a runtime with a kernel of its own" },
     Program { name: "runc", package: "runc", why: "the runtime of both" },

@@ -38,7 +38,7 @@ pub(crate) struct TokenArgs {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Certificate of the authority that vouches for the server, in PEM [default: those of the system].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "COFFERDAM_CA")]
     ca: Option<PathBuf>,
 }
 
@@ -120,6 +120,8 @@ impl Remote {
 pub(crate) fn failed(error: ClientError) -> Failure {
     match error {
         ClientError::Refused(problem) => refused(&problem),
+        error if error.is_untrusted() => Failure::new(Exit::Failed, error)
+            .hint("name the authority that vouches for the server with --ca or COFFERDAM_CA"),
         error @ ClientError::Unreachable { .. } => Failure::new(Exit::Failed, error)
             .hint("look whether `cofferdam serve` runs there, and name it with --server or COFFERDAM_SERVER"),
         error => Failure::new(Exit::Failed, error),

@@ -169,7 +169,7 @@ async fn register<L: Link>(
     loop {
         match link.register(registration).await {
             Ok(registered) => return Ok(Some(registered)),
-            Err(error) if error.is_passing() => {}
+            Err(error) if error.is_passing() && !error.is_untrusted() => {}
             Err(error) => return Err(RunnerError::Refused(error)),
         }
         tokio::select! {

@@ -48,11 +48,13 @@ pub(super) fn perform(asked: &Asked) -> Result<Report> {
             .collect();
         let killed = kill(&scene, &mut plant, asked, &mut report);
         enough.store(true, Ordering::Relaxed);
+        // Where nobody was there to answer, why not is the finding.
+        let seen = killed?;
         let mut promised = Vec::new();
         for submitter in submitting {
             promised.extend(submitter.join().map_err(|_| anyhow!("a submitter has panicked"))??);
         }
-        Ok((killed?, promised))
+        Ok((seen, promised))
     })?;
     look(&line, &promised, &mut report)?;
     seen.extend(traces::going_on(&scene.state()));
@@ -73,7 +75,7 @@ fn kill(
     let mut seen = BTreeMap::new();
     let mut counts: BTreeMap<Victim, usize> = BTreeMap::new();
     let victims = Victim::of(&scene.sandbox);
-    for _ in 0..asked.size.unwrap_or(KILLS) {
+    while counts.values().sum::<usize>() < asked.size.unwrap_or(KILLS) {
         thread::sleep(Duration::from_millis(dice.below(PAUSE_MILLIS) as u64));
         seen.extend(traces::going_on(&scene.state()));
         let victim = victims[dice.below(victims.len())];

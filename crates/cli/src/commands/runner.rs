@@ -92,6 +92,9 @@ pub(crate) fn run(args: &RunnerArgs, context: &Context) -> Result<Exit, Failure>
 
 pub(crate) fn failed(error: RunnerError) -> Failure {
     let hint = match &error {
+        RunnerError::Refused(error) if error.is_untrusted() => {
+            Some("name the authority that vouches for the server with --ca or COFFERDAM_CA")
+        }
         RunnerError::Refused(_) => {
             Some("use a token of scope `runner`, and the one that this runner was first seen with")
         }

@@ -10,11 +10,12 @@ const PREFIX: &str = "COFFERDAM_";
 
 /// Ours, but no settings: the id of the run that a program is part of, whom a command acts for, a token, and variables
 /// of flags that have no key.
-const ELSEWHERE: [&str; 15] = [
+const ELSEWHERE: [&str; 16] = [
     "COFFERDAM_RUN",
     "COFFERDAM_ACTOR",
     "COFFERDAM_TOKEN",
     "COFFERDAM_SERVER",
+    "COFFERDAM_CA",
     "COFFERDAM_WORKSPACE",
     "COFFERDAM_WORKDIR",
     "COFFERDAM_ROLE",

@@ -5,7 +5,11 @@
     reason = "a test that cannot look at its own surroundings has failed"
 )]
 
+mod cable;
 mod containers;
+mod cut;
+mod papers;
 mod path;
 mod place;
 mod runners;
+mod tls;

@@ -1,6 +1,8 @@
 //! A server and its runners, as a test starts, kills and asks them.
 
 use std::io::{BufRead as _, BufReader};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -12,6 +14,8 @@ use cofferdam_testkit::docker::Engine;
 use cofferdam_testkit::{Finished, TestEnv, wait_until};
 use serde_json::Value;
 
+use crate::papers::Papers;
+
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// What a task of a native sandbox is made with.
@@ -22,16 +26,16 @@ pub(crate) struct Place<'a> {
     pub(crate) env: &'a TestEnv,
     engine: Option<&'a Engine>,
     server: Child,
-    flags: Vec<String>,
     url: String,
     token: String,
+    /// Of the authority that vouches for the server, where it speaks TLS.
+    ca: Option<PathBuf>,
     runners: Vec<Child>,
 }
 
 /// What is told of a process that is ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Signal {
-    Kill,
     Stop,
     Continue,
     Terminate,
@@ -39,7 +43,6 @@ pub(crate) enum Signal {
 
 pub(crate) fn signal(child: &Child, signal: Signal) {
     let name = match signal {
-        Signal::Kill => "-KILL",
         Signal::Stop => "-STOP",
         Signal::Continue => "-CONT",
         Signal::Terminate => "-TERM",
@@ -55,16 +58,39 @@ impl<'a> Place<'a> {
     }
 
     pub(crate) fn with(env: &'a TestEnv, engine: Option<&'a Engine>, flags: &[&str]) -> Self {
+        Self::at(env, engine, "127.0.0.1:0", flags, None)
+    }
+
+    /// A server that speaks TLS at this address.
+    pub(crate) fn over_tls(env: &'a TestEnv, ip: IpAddr, flags: &[&str]) -> Self {
+        let papers = Papers::made(env.top(), ip);
+        let [chain, key] = [&papers.chain, &papers.key].map(|path| path.to_str().unwrap());
+        let flags = [&["--tls-cert", chain, "--tls-key", key], flags].concat();
+        Self::at(env, None, &SocketAddr::new(ip, 0).to_string(), &flags, Some(papers.ca))
+    }
+
+    fn at(
+        env: &'a TestEnv,
+        engine: Option<&'a Engine>,
+        address: &str,
+        flags: &[&str],
+        ca: Option<PathBuf>,
+    ) -> Self {
         let flags: Vec<String> = flags.iter().map(ToString::to_string).collect();
-        let (server, said) = serve(env, engine, "127.0.0.1:0", &flags);
+        let (server, said) = serve(env, engine, address, &flags);
         let text = |name: &str| said[name].as_str().unwrap().to_owned();
         let (url, token) = (text("url"), text("token"));
-        Self { env, engine, server, flags, url, token, runners: Vec::new() }
+        Self { env, engine, server, url, token, ca, runners: Vec::new() }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
     pub(crate) fn cofferdam(&self) -> Command {
         let mut command = command(self.env, self.engine);
         command.env("COFFERDAM_SERVER", &self.url).env("COFFERDAM_TOKEN", &self.token);
+        command.envs(self.ca.as_ref().map(|ca| ("COFFERDAM_CA", ca)));
         command
     }
 
@@ -87,7 +113,8 @@ impl<'a> Place<'a> {
 
     pub(crate) fn client(&self) -> Waiting {
         let (url, token) = (self.url.clone(), self.token.clone());
-        Waiting::open(&Address { url, token, ca: None }).unwrap()
+        let ca = self.ca.as_ref().map(|path| std::fs::read(path).unwrap());
+        Waiting::open(&Address { url, token, ca }).unwrap()
     }
 
     pub(crate) fn show(&self, task: TaskId) -> Result<Task, ClientError> {
@@ -127,7 +154,18 @@ impl<'a> Place<'a> {
 
     /// Starts a runner with a state directory of its own, or the one it had before.
     pub(crate) fn runner(&self, name: &str, token: &str, flags: &[&str]) -> Child {
-        let mut command = command(self.env, self.engine);
+        self.runner_by(command(self.env, self.engine), name, token, flags)
+    }
+
+    /// The same, with `command` as what starts the program.
+    pub(crate) fn runner_by(
+        &self,
+        mut command: Command,
+        name: &str,
+        token: &str,
+        flags: &[&str],
+    ) -> Child {
+        command.envs(self.ca.as_ref().map(|ca| ("COFFERDAM_CA", ca)));
         command
             .env("XDG_STATE_HOME", self.env.top().join(format!("state-{name}")))
             .env("COFFERDAM_TOKEN", token)
@@ -141,14 +179,6 @@ impl<'a> Place<'a> {
     /// Has it ended with the test.
     pub(crate) fn keep(&mut self, runner: Child) {
         self.runners.push(runner);
-    }
-
-    /// Kills the server and starts it again where it was.
-    pub(crate) fn kill_server(&mut self) {
-        signal(&self.server, Signal::Kill);
-        self.server.wait().unwrap();
-        let address = self.url.trim_start_matches("http://").to_owned();
-        self.server = serve(self.env, self.engine, &address, &self.flags).0;
     }
 
     #[track_caller]

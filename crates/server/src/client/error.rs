@@ -1,5 +1,8 @@
 //! Why there is no answer, or not the one that was hoped for.
 
+use std::error::Error;
+use std::io;
+
 use cofferdam_core::control::problem::Problem;
 
 #[derive(Debug, thiserror::Error)]
@@ -24,10 +27,43 @@ impl ClientError {
         }
     }
 
+    /// Whether whoever answers there could not show that it is the server. Asking again changes that only if somebody acts.
+    pub fn is_untrusted(&self) -> bool {
+        matches!(self, Self::Unreachable { source, .. } if is_of_a_certificate(source.as_ref()))
+    }
+
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Refused(problem) => Some(problem),
             _ => None,
         }
+    }
+}
+
+/// An `io::Error` hides the error that it was made of from whoever asks for its source.
+fn is_of_a_certificate(error: &(dyn Error + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref::<rustls::Error>() {
+        return matches!(error, rustls::Error::InvalidCertificate(_));
+    }
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(inner) => is_of_a_certificate(inner),
+        None => error.source().is_some_and(is_of_a_certificate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_found_however_deep_it_is_wrapped() {
+        let unreachable = |source: Box<dyn Error + Send + Sync>| {
+            ClientError::Unreachable { url: "https://h".to_owned(), source }.is_untrusted()
+        };
+        let bad = || rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        assert!(unreachable(Box::new(bad())));
+        assert!(unreachable(Box::new(io::Error::other(io::Error::other(bad())))));
+        assert!(!unreachable(Box::new(io::Error::other(rustls::Error::HandshakeNotComplete))));
+        assert!(!unreachable(Box::new(io::Error::from(io::ErrorKind::ConnectionRefused))));
     }
 }

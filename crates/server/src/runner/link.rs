@@ -35,13 +35,21 @@ pub enum LinkError {
     /// It may come if the same is said again.
     #[error("the server cannot be reached: {0}")]
     Away(String),
+    /// It is not who it should be, or cannot show it.
+    #[error("whoever answers there is not trusted: {0}")]
+    Untrusted(String),
     #[error(transparent)]
     Refused(Box<Problem>),
 }
 
 impl LinkError {
     pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Away(_))
+        matches!(self, Self::Away(_) | Self::Untrusted(_))
+    }
+
+    /// Whether a runner that has nothing yet should give up.
+    pub fn is_untrusted(&self) -> bool {
+        matches!(self, Self::Untrusted(_))
     }
 
     /// Whether the server does not know what was spoken of.
@@ -53,11 +61,23 @@ impl LinkError {
 impl From<ClientError> for LinkError {
     fn from(error: ClientError) -> Self {
         match error {
+            error if error.is_untrusted() => Self::Untrusted(chain(&error)),
             error if error.is_passing() => Self::Away(error.to_string()),
             ClientError::Refused(problem) => Self::Refused(problem),
             error => Self::Away(error.to_string()),
         }
     }
+}
+
+/// What went wrong, down to the first cause.
+fn chain(error: &ClientError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
 }
 
 impl Link for Client {

@@ -4,6 +4,7 @@
 //! broken off: what it brings is handed out only once.
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ pub(super) async fn beat<L: Link>(runner: Arc<Runner<L>>) {
             draining: runner.ending.drain.is_cancelled(),
             wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
         };
-        match runner.link.heartbeat(&heartbeat).await {
+        match bounded(&runner, heard, runner.link.heartbeat(&heartbeat)).await {
             Ok(Beat { cancel, drop, errands, .. }) => {
                 heard = asked;
                 runner.held.stop(&cancel, Cause::Canceled);
@@ -60,4 +61,21 @@ pub(super) async fn beat<L: Link>(runner: Arc<Runner<L>>) {
             }
         }
     }
+}
+
+/// The answer, however long it takes. Where a cable is pulled nothing fails for a long while, and the lease is over
+/// all the same: what must not outlive it is stopped when it ends, and not when somebody answers.
+async fn bounded<L: Link, T>(
+    runner: &Runner<L>,
+    heard: Instant,
+    answer: impl Future<Output = T>,
+) -> T {
+    let over = heard + runner.lease;
+    let mut answer = pin!(answer);
+    tokio::select! {
+        biased;
+        answer = &mut answer => return answer,
+        () = tokio::time::sleep_until(over.into()) => runner.held.expire(over),
+    }
+    answer.await
 }
