@@ -1,19 +1,3 @@
-//! Any bytes, as any language: no panic, no overflow, the same findings twice.
-
 #![no_main]
 
-use std::sync::OnceLock;
-
-use cofferdam_core::check::{Levels, Profile};
-use cofferdam_sandbox::check::{InlineAllow, Lang, Source, Validator};
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|input: &[u8]| {
-    static VALIDATOR: OnceLock<Validator> = OnceLock::new();
-    let validator = VALIDATOR
-        .get_or_init(|| Validator::new(Levels::of_profile(Profile::Strategy), InlineAllow::Honoured));
-    let Some((choice, bytes)) = input.split_first() else { return };
-    let lang = Lang::ALL[usize::from(*choice) % Lang::ALL.len()];
-    let look = || validator.check(Source { name: "x", lang, bytes }).expect("the built-in rules load");
-    assert_eq!(look(), look());
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cofferdam_fuzz::check(bytes));

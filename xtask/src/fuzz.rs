@@ -1,10 +1,12 @@
 //! `cargo xtask fuzz`: random bytes, guided by what they reach, against everything that reads what somebody else wrote.
 //!
-//! The targets are in `fuzz/`, outside of the workspace, and are built by cargo-fuzz with the compiler's address sanitizer.
-//! That is for nightly compilers; `RUSTC_BOOTSTRAP` lets the stable one do it. What a target finds is left by
-//! cargo-fuzz in `fuzz/artifacts`; it becomes a test where the bug is.
+//! The targets are functions of `crates/fuzz`; `fuzz/`, outside of the workspace, makes programs of them, which cargo-fuzz
+//! builds with the compiler's address sanitizer. That is for nightly compilers; `RUSTC_BOOTSTRAP` lets the stable one do
+//! it. They begin with the inputs in `fuzz/corpus`. What a target finds is left by cargo-fuzz in `fuzz/artifacts`; it
+//! becomes a test where the bug is, and an input in the corpus.
 
-use std::process::ExitCode;
+use std::fs;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
 
@@ -14,38 +16,62 @@ use crate::cargo::{cargo, root, succeed, works};
 const HELP: &str = "\
 Usage: cargo xtask fuzz [TARGET…] [OPTIONS]
 
-Builds the targets of fuzz/ and runs each for a while; without a name all of them. Ends with exit code 1 if one finds
-something. Needs cargo-fuzz, and installs it.
+Builds the targets of fuzz/ and runs each for a while, from the inputs in fuzz/corpus; without a name all of them. Ends with
+exit code 1 if one finds something. Needs cargo-fuzz, and installs it.
 
 Options:
   --seconds N   how long each is run (60)
+  --keep        put inputs that led somewhere new into fuzz/corpus, to be looked at and committed
   --help        this text
 
 Examples:
   cargo xtask fuzz
-  cargo xtask fuzz config manifest --seconds 600";
+  cargo xtask fuzz config manifest --seconds 600
+  cargo xtask fuzz shell --keep";
 
-/// Targets that need more than core, and so take long to build.
-const OF_THE_LIBRARY: [&str; 2] = ["check", "policy"];
+/// Targets that need more than core, and so take long to build: by the feature that builds them.
+const FEATURES: [(&str, &str); 5] = [
+    ("check", "sandbox"),
+    ("overlay", "sandbox"),
+    ("policy", "sandbox"),
+    ("shell", "sandbox"),
+    ("http", "server"),
+];
+
+/// Longer inputs are slow, and what they find mostly has a short form. In bytes, seconds and megabytes.
+const BOUNDS: [&str; 3] = ["-max_len=4096", "-timeout=25", "-rss_limit_mb=4096"];
+/// Inputs that are kept are smaller still.
+const KEPT: &str = "-max_len=512";
 
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
-    let Some(Options { names, seconds }) = Options::parse(args)? else {
+    let Some(Options { names, seconds, keeping }) = Options::parse(args)? else {
         println!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     };
     if !works(&mut cargo(["fuzz", "--version"])) {
         succeed(&mut cargo(["install", "cargo-fuzz", "--locked"]))?;
     }
+    // The versions that are shipped are the ones to be fed.
+    let lock = root().join("fuzz/Cargo.lock");
+    fs::copy(root().join("Cargo.lock"), &lock)
+        .with_context(|| format!("cannot write {}", lock.display()))?;
     let mut found = Vec::new();
     for name in names {
         println!("==> {name}");
-        let time = format!("-max_total_time={seconds}");
-        let mut fuzz = cargo(["fuzz", "run"]);
-        if OF_THE_LIBRARY.contains(&name.as_str()) {
-            fuzz.args(["--features", "sandbox"]);
+        let (new, corpus) = (format!("fuzz/found/{name}"), format!("fuzz/corpus/{name}"));
+        for dir in [&new, &corpus] {
+            let dir = root().join(dir);
+            fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         }
-        fuzz.args([&name, "--", &time]);
-        if let Err(error) = succeed(fuzz.env("RUSTC_BOOTSTRAP", "1")) {
+        // New inputs go into the first directory.
+        let time = format!("-max_total_time={seconds}");
+        let mut fuzz = target(&name, [&new, &corpus]);
+        fuzz.args(BOUNDS).args([&time, "-print_final_stats=1"]);
+        let mut run = succeed(&mut fuzz);
+        if run.is_ok() && keeping == Keeping::New {
+            run = succeed(target(&name, [&corpus, &new]).args(["-merge=1", KEPT]));
+        }
+        if let Err(error) = run {
             found.push(format!("{name}: {error:#}"));
         }
     }
@@ -53,20 +79,40 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// A target with its inputs, up to where libFuzzer's own options begin.
+fn target(name: &str, inputs: [&str; 2]) -> Command {
+    let mut fuzz = cargo(["fuzz", "run"]);
+    if let Some((_, feature)) = FEATURES.iter().find(|(target, _)| *target == name) {
+        fuzz.args(["--features", feature]);
+    }
+    fuzz.arg(name).args(inputs).arg("--").env("RUSTC_BOOTSTRAP", "1");
+    fuzz
+}
+
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     names: Vec<String>,
     seconds: usize,
+    keeping: Keeping,
+}
+
+/// What becomes of inputs that led somewhere new.
+#[derive(Debug, PartialEq, Eq)]
+enum Keeping {
+    Nothing,
+    /// They join the corpus.
+    New,
 }
 
 impl Options {
     /// `None` where help was asked for.
     fn parse(mut args: Args) -> Result<Option<Self>> {
         let known = targets()?;
-        let mut options = Self { names: Vec::new(), seconds: 60 };
+        let mut options = Self { names: Vec::new(), seconds: 60, keeping: Keeping::Nothing };
         while let Some(word) = args.next() {
             match word.as_str() {
                 "--seconds" => options.seconds = args.number("--seconds")?,
+                "--keep" => options.keeping = Keeping::New,
                 "--help" | "-h" => return Ok(None),
                 name if known.iter().any(|known| known == name) => {
                     options.names.push(name.to_owned())
@@ -103,13 +149,19 @@ mod tests {
     fn targets_are_known_by_their_files_and_named_in_the_manifest() {
         let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
         let names = targets().unwrap();
-        assert!(names.len() >= 8, "{names:?}");
+        assert!(names.len() >= 11, "{names:?}");
         for name in names {
-            assert!(manifest.contains(&format!("name = \"{name}\"\n")), "{name}");
+            let (_, block) = manifest.split_once(&format!("name = \"{name}\"\n")).unwrap();
+            let block = block.split("[[").next().unwrap();
+            let feature = FEATURES.iter().find(|(target, _)| *target == name);
+            let needed = feature.map(|(_, feature)| format!("required-features = [\"{feature}\"]"));
+            let holds = needed.map_or(!block.contains("required"), |line| block.contains(&line));
+            assert!(holds, "{name}: {block}");
         }
         let parse = |words: &[&str]| Options::parse(Args::from_words(words));
-        let options = parse(&["config", "--seconds=5"]).unwrap().unwrap();
+        let options = parse(&["config", "--seconds=5", "--keep"]).unwrap().unwrap();
         assert_eq!((options.names.as_slice(), options.seconds), (&["config".to_owned()][..], 5));
+        assert_eq!(options.keeping, Keeping::New);
         assert!(parse(&["no-such-target"]).is_err());
     }
 }

@@ -33,7 +33,7 @@ mod router;
 mod runner;
 mod runner_protocol;
 mod stream;
-mod strict;
+pub mod strict;
 mod tail;
 mod tally;
 mod task;

@@ -139,8 +139,8 @@ fn throw_away(work: &Path, request: &SealRequest<'_>, waste: &Waste) -> Result<(
     waste.take(work, &format!("{}-{tree}", request.run)).map_err(SealError::io("remove", work))
 }
 
-/// The set, captured now or found as an earlier sealing left it.
-fn set(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
+/// The set, captured now or found as an earlier sealing left it. What it was captured from stays.
+pub fn set(request: &SealRequest<'_>) -> Result<Sealed, SealError> {
     let dir = request.dir;
     let path = dir.join(MANIFEST);
     match File::open(&path) {

@@ -13,14 +13,15 @@ use serde_json::{Map, Number, Value};
 const DEPTH: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Wrong {
+pub enum Wrong {
     #[error("the body is not JSON that is taken here: {0}")]
     Text(String),
     #[error("{message}")]
     Field { field: String, message: String },
 }
 
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Wrong> {
+/// What a body says.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Wrong> {
     let value = value(bytes).map_err(|error| Wrong::Text(error.to_string()))?;
     serde_path_to_error::deserialize(value).map_err(|error| Wrong::Field {
         field: error.path().to_string(),

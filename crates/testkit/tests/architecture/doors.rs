@@ -25,6 +25,7 @@ pub(crate) enum Reach {
 
 const CLI: &str = "cofferdam-cli";
 const CORE: &str = "cofferdam-core";
+const FUZZ: &str = "cofferdam-fuzz";
 const NATIVE: &str = "cofferdam-native";
 const SANDBOX: &str = "cofferdam-sandbox";
 const SERVER: &str = "cofferdam-server";
@@ -39,6 +40,8 @@ const DOORS: &[(&str, &[&str])] = &[
     (SERVER, &[SANDBOX, CORE]),
     (CLI, &[SERVER, SANDBOX, CORE]),
     (TESTKIT, &[CORE]),
+    // Feeds them all; nobody may use it but the targets, which are outside of the workspace.
+    (FUZZ, &[SERVER, SANDBOX, CORE]),
     // Built first and alone; it starts the others as programs.
     (XTASK, &[]),
 ];
@@ -54,7 +57,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("ratatui*", &[CLI]),
     ("rmcp*", &[SERVER]),
     // In sandbox only its file calls: see `sources`.
-    ("rustix", &[NATIVE, SANDBOX]),
+    ("rustix", &[NATIVE, SANDBOX, FUZZ]),
     ("saphyr", &[CORE]),
     ("schemars*", &[SERVER]),
     ("sqlx*", &[SERVER]),

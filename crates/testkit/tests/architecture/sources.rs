@@ -12,6 +12,7 @@ pub(crate) struct File {
 /// Libraries: they print nothing.
 const LIBRARIES: &[&str] = &[
     "crates/core/src/",
+    "crates/fuzz/src/",
     "crates/native/src/",
     "crates/sandbox/src/",
     "crates/server/src/",
