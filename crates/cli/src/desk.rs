@@ -59,10 +59,9 @@ impl HostDesk {
             terminal: Terminal::Streams,
             role: None,
             result: None,
-            // One that needs a yes is not given to a runner without.
-            approval: match order.task.requires_approval {
-                true => Approval::Reviewed,
-                false => Approval::Asked,
+            approval: match order.approval {
+                Some(_) => Approval::Reviewed,
+                None => Approval::Asked,
             },
             from: None,
             explicit: resolved.explicit(),

@@ -11,6 +11,8 @@
 mod approvals;
 #[path = "plane/cancel.rs"]
 mod cancel;
+#[path = "plane/commands.rs"]
+mod commands;
 #[path = "plane/desk.rs"]
 mod desk;
 #[path = "plane/durable.rs"]
@@ -66,6 +68,9 @@ claims! {
     cancel::what_nobody_holds_is_canceled_at_once,
     cancel::what_runs_is_canceled_when_its_runner_says_so,
     cancel::an_illegal_move_is_refused_and_stands_in_the_timeline,
+    commands::a_denied_command_is_refused_when_it_is_asked_for,
+    commands::a_command_that_needs_a_look_waits_for_a_yes,
+    commands::rules_that_came_later_hold_at_dispatch_and_at_the_claim,
     durable::what_was_acknowledged_is_there_after_a_restart,
     durable::a_second_server_is_refused,
     durable::a_server_that_was_just_killed_is_waited_for,

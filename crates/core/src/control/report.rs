@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::id::{RunnerId, TaskId};
+use super::id::{ApprovalId, RunnerId, TaskId};
 use super::project::Project;
 use super::role::Role;
 use super::task::{AttemptResult, Task};
@@ -61,6 +61,9 @@ pub struct Claim {
     pub fence: String,
     pub project: Option<Project>,
     pub role: Option<Role>,
+    /// The yes that it goes with, where it needed one.
+    #[serde(default)]
+    pub approval: Option<ApprovalId>,
     #[schema(value_type = String, format = DateTime)]
     pub lease_until: Stamp,
 }

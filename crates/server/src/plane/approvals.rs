@@ -15,6 +15,7 @@ use sqlx::AnyConnection;
 use super::caller::Caller;
 use super::error::PlaneError;
 use super::moves::{Step, advance};
+use super::policy::Judged;
 use super::turn::{About, Turn};
 use super::{Plane, rows};
 use crate::store::{Sql, run, to_doc};
@@ -156,7 +157,7 @@ pub(super) async fn ask(
     turn: &mut Turn,
     task: &mut Task,
     actor: &str,
-    rules: String,
+    judged: &Judged,
 ) -> Result<(), PlaneError> {
     withdraw(turn, task, "server").await?;
     let (millis, random) = turn.id()?;
@@ -164,13 +165,21 @@ pub(super) async fn ask(
         let block = task.asked.sandbox.as_ref().map(|block| &block.command);
         block.unwrap_or(&task.asked.command).join(" ")
     });
+    let what: String = what.chars().take(400).collect();
+    let question = match &judged.look {
+        Some(why) => {
+            let why: String = why.chars().take(400).collect();
+            format!("May this be run: {what}\nA rule asks for a look at it: {why}")
+        }
+        None => format!("May this be run: {what}"),
+    };
     let approval = Approval {
         id: ApprovalId::from_parts(millis, random),
         task: task.id,
         project: task.asked.project,
-        question: format!("May this be run: {}", what.chars().take(400).collect::<String>()),
+        question,
         state: ApprovalState::Pending,
-        subject: subject(&task.asked, &rules)?,
+        subject: subject(&task.asked, &judged.rules)?,
         actor: None,
         comment: None,
         created_at: turn.now,
@@ -184,9 +193,6 @@ pub(super) async fn ask(
 
 /// Nobody has to answer any more, and what was answered no longer counts.
 pub(super) async fn withdraw(turn: &mut Turn, task: &Task, actor: &str) -> Result<(), PlaneError> {
-    if !task.asked.requires_approval {
-        return Ok(());
-    }
     let Some(mut standing) = standing(turn.db().await?, task.id).await? else { return Ok(()) };
     standing.state = ApprovalState::Withdrawn;
     standing.decided_at = Some(turn.now);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cofferdam_core::control::admission;
-use cofferdam_core::control::approval::ApprovalState;
+use cofferdam_core::control::approval::{Approval, ApprovalState};
 use cofferdam_core::control::id::{RunnerId, TaskId};
 use cofferdam_core::control::queue::Wish;
 use cofferdam_core::control::report::{
@@ -242,17 +242,18 @@ async fn hand_over(
         }
         Err(error) => return Err(error),
     };
-    if task.asked.requires_approval {
+    let mut approval = None;
+    if judged.needs_yes(&task.asked) {
         let given = approvals::standing(turn.db().await?, task.id).await?;
         let subject = approvals::subject(&task.asked, &judged.rules)?;
-        let holds = given.is_some_and(|given| {
-            given.state == ApprovalState::Approved && given.subject == subject
-        });
-        if !holds {
+        let holds =
+            |given: &Approval| given.state == ApprovalState::Approved && given.subject == subject;
+        let Some(yes) = given.filter(holds) else {
             turn.memory.board.let_go(task.id);
-            approvals::ask(turn, &mut task, "server", judged.rules).await?;
+            approvals::ask(turn, &mut task, "server", &judged).await?;
             return Ok(None);
-        }
+        };
+        approval = Some(yes.id);
     }
     task.attempt += 1;
     task.runner = Some(runner.id);
@@ -305,6 +306,7 @@ async fn hand_over(
         fence,
         project: judged.project,
         role: judged.role,
+        approval,
         lease_until,
     }))
 }

@@ -1,9 +1,11 @@
 //! What policy says of a task: asked when it is made, when it is dispatched, and when a runner claims it.
 //!
-//! The decisions are core's. Here the facts are looked up: the project, the role, and where paths of this host lead.
+//! The decisions are core's. Here the facts are looked up: the project, the role, where paths of this host lead, and what a
+//! command would run.
 
 use std::path::{Path, PathBuf};
 
+use cofferdam_core::command::{Approval, CommandPolicy};
 use cofferdam_core::config::Key;
 use cofferdam_core::control::admission::{self, Admitted};
 use cofferdam_core::control::id::ProjectId;
@@ -12,10 +14,11 @@ use cofferdam_core::control::project::{NewProject, Project};
 use cofferdam_core::control::role::Role;
 use cofferdam_core::control::task::NewTask;
 use cofferdam_core::mount::{HostKind, HostPath, Identity, Mount};
-use cofferdam_core::paths::clean_absolute;
+use cofferdam_core::paths::{Arg, clean_absolute};
 use cofferdam_core::policy::{Forbidden, MountPolicy};
 use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_sandbox::host::look_up;
+use cofferdam_sandbox::shell;
 use serde_json::json;
 use sqlx::AnyConnection;
 
@@ -36,6 +39,15 @@ pub(super) struct Judged {
     pub(super) rules: String,
     /// Exceptions that were needed.
     pub(super) overrides: Vec<String>,
+    /// Why somebody has to look at the command first, where a rule says so.
+    pub(super) look: Option<String>,
+}
+
+impl Judged {
+    /// Whether the task waits until somebody has said yes to it.
+    pub(super) fn needs_yes(&self, asked: &NewTask) -> bool {
+        asked.requires_approval || self.look.is_some()
+    }
 }
 
 impl Plane {
@@ -108,13 +120,14 @@ pub(super) async fn judge(turn: &mut Turn, asked: &NewTask) -> Result<Judged, Pl
     };
     let role = role_of(db, project.as_ref(), asked.role.as_deref()).await?;
     let admitted = admission::admit(&turn.settings.host, role.as_ref(), asked)?;
+    let look = command(&admitted, asked)?;
     let overrides = match &project {
         Some(project) => mounts(&turn.settings, project, &admitted)?,
         None => homeless(&admitted)?,
     };
     let rules = to_doc(&(&project, &role, &turn.host), "projects")?;
     let rules = blake3::hash(rules.as_bytes()).to_hex().to_string();
-    Ok(Judged { project, role, rules, overrides })
+    Ok(Judged { project, role, rules, overrides, look })
 }
 
 async fn role_of(
@@ -133,6 +146,24 @@ async fn role_of(
             remedy: "use one of the project's roles, or define it".to_owned(),
         })
     })
+}
+
+/// Holds the command against the rules for commands that this server knows of. A runner holds it against its own.
+fn command(admitted: &Admitted, asked: &NewTask) -> Result<Option<String>, PlaneError> {
+    let policy = admitted.resolved.settings().policy.commands;
+    if policy.is_silent() {
+        return Ok(None);
+    }
+    let (field, words) = match &asked.sandbox {
+        Some(block) => ("sandbox.command", &block.command),
+        None => ("command", &asked.command),
+    };
+    let words: Vec<Arg> = words.iter().map(|word| Arg(word.into())).collect();
+    let decision = policy.judge(&shell::argv(&words));
+    if let Some(no) = CommandPolicy::refusal(&decision, Approval::Reviewed) {
+        return Err(PlaneError::from(Refusal { field: field.to_owned(), ..no }));
+    }
+    Ok(CommandPolicy::refusal(&decision, Approval::Asked).map(|look| look.message))
 }
 
 /// Without a project there is no place that anything could be mounted from.

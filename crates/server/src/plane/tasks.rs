@@ -249,8 +249,8 @@ async fn enter(
     actor: &str,
     judged: Judged,
 ) -> Result<(), PlaneError> {
-    if task.asked.requires_approval {
-        return approvals::ask(turn, task, actor, judged.rules).await;
+    if judged.needs_yes(&task.asked) {
+        return approvals::ask(turn, task, actor, &judged).await;
     }
     advance(turn, task, Step::new(Move::Dispatch, actor)).await
 }

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use cofferdam_core::control::id::ApprovalId;
 use cofferdam_core::control::report::Claim;
 use cofferdam_core::control::role::Role;
 use cofferdam_core::control::task::{ExecutionMode, NewTask};
@@ -21,6 +22,8 @@ pub struct Order<'a> {
     pub workspace: &'a PathBuf,
     /// What may be mounted beside that, as the project says; the host may allow less.
     pub allowed: &'a [String],
+    /// The yes that was given to it, if it was asked for.
+    pub approval: Option<ApprovalId>,
 }
 
 /// Knows the settings of this host: files, variables, places.
@@ -33,7 +36,8 @@ pub trait Desk: std::fmt::Debug + Send + Sync {
 pub(super) fn order<'a>(claim: &'a Claim, workspace: &'a PathBuf) -> Order<'a> {
     let task = &claim.task.asked;
     let allowed = claim.project.as_ref().map_or(&[][..], |project| &project.allowed_paths);
-    Order { task, role: claim.role.as_ref(), command: command(task), workspace, allowed }
+    let (role, approval) = (claim.role.as_ref(), claim.approval);
+    Order { task, role, command: command(task), workspace, allowed, approval }
 }
 
 pub(super) fn command(task: &NewTask) -> &[String] {

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::desk::Desk;
 
-async fn asked(desk: &Desk, task: &Task) -> Approval {
+pub(crate) async fn asked(desk: &Desk, task: &Task) -> Approval {
     let filter = ApprovalFilter {
         task: Some(task.id),
         state: Some(ApprovalState::Pending),
@@ -21,7 +21,7 @@ async fn asked(desk: &Desk, task: &Task) -> Approval {
     page.items.into_iter().next().unwrap()
 }
 
-fn words(text: &str) -> Decision {
+pub(crate) fn words(text: &str) -> Decision {
     Decision { comment: Some(text.into()) }
 }
 

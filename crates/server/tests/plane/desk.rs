@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use cofferdam_core::config::{Entries, FileLayer, parse_file};
 use cofferdam_core::control::project::{NewProject, Project};
 use cofferdam_core::control::report::{
     Claim, ClaimAsk, Registered, Registration, ReportedStatus, StatusAnswer, StatusReport,
@@ -87,7 +88,19 @@ impl Desk {
     /// The server is gone and another one opens the same database.
     pub(crate) async fn restart(&mut self) {
         self.plane.close().await;
-        self.plane = Plane::open(self.database.clone(), settings(&self.clock)).await.unwrap();
+        self.plane = self.reopened(Entries::default()).await;
+    }
+
+    /// The same, on a host whose file says something.
+    pub(crate) async fn restart_under(&mut self, host: &str) {
+        self.plane.close().await;
+        let host = parse_file(host, "host file", FileLayer::Host).unwrap();
+        self.plane = self.reopened(host).await;
+    }
+
+    async fn reopened(&self, host: Entries) -> Plane {
+        let settings = PlaneSettings { host, ..settings(&self.clock) };
+        Plane::open(self.database.clone(), settings).await.unwrap()
     }
 
     pub(crate) async fn caller(&self, name: &str, scopes: &[Scope]) -> Caller {
