@@ -1,12 +1,14 @@
 //! `cargo xtask drill`: what happens to the program when its surroundings are bad to it.
 //!
 //! Each drill is a file: [`crash`] kills its processes, [`server`] those of the control plane, [`load`] crowds it,
-//! [`soak`] wears it out, [`faults`] takes away what it needs. All work in a [`Scene`] of their own, look at the host through [`traces`] and
+//! [`soak`] wears it out, [`faults`] takes away what it needs; [`loops`] is the suite's own tests of loops, at full length. The
+//! others work in a [`Scene`] of their own, look at the host through [`traces`] and
 //! not through what the program says of itself, and end in a [`Report`].
 
 mod crash;
 mod faults;
 mod load;
+mod loops;
 mod processes;
 mod report;
 mod scene;
@@ -26,7 +28,7 @@ use crate::release;
 use report::{Print, Report};
 
 const HELP: &str = "\
-Usage: cargo xtask drill crash|server|load|soak|faults [OPTIONS]
+Usage: cargo xtask drill crash|server|load|soak|faults|loop [OPTIONS]
 
 Ends with exit code 1 if anything was lost or left behind, and says what.
 
@@ -45,16 +47,18 @@ Drills:
           descriptors, and the host no control groups, mounts or files
   faults  no disk space, no descriptors, a read-only state directory, a clock that jumps, parts that stand
           still: a clear error and the right exit code, nothing left, and the next run works
+  loop    200 iterations of a generator that cheats, and loops that are killed at any moment: nobody wins by cheating,
+          the history is the one of a loop that was left alone, and no sandbox is left
 
 Options:
-  --kills N        kills of `crash` (1000) and of `server` (300)
+  --kills N        kills of `crash` (1000), `server` (300) and `loop` (50)
   --store NAME     store of `server`: sqlite (the default) or postgres, started for it
   --agents N       agents of `load` (64)
   --runs N         runs of `soak` (20000)
   --seed N         the random numbers of `crash` and `server` again
   --sandbox NAME   native (the default), docker or podman; for `crash`, `server` and `load`, with the engine of DOCKER_HOST
                    or CONTAINER_HOST
-  --program FILE   this program, and not the release binary, built first
+  --program FILE   this program, and not the release binary, built first; not for `loop`, whose tests build their own
   --json           print JSON
   --help           this text
 
@@ -71,6 +75,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     };
     let program = match &options.program {
         Some(program) => program.canonicalize().with_context(|| program.display().to_string())?,
+        None if options.drill == Drill::Loop => PathBuf::new(),
         None => release::binary()?,
     };
     let report = perform(options.drill, &Asked { program, size: options.size, ..options.asked })?;
@@ -97,6 +102,7 @@ fn perform(drill: Drill, asked: &Asked) -> Result<Report> {
         Drill::Load => load::perform(asked),
         Drill::Soak => soak::perform(asked),
         Drill::Faults => faults::perform(asked),
+        Drill::Loop => loops::perform(asked),
     }
 }
 
@@ -132,6 +138,7 @@ enum Drill {
     Load,
     Soak,
     Faults,
+    Loop,
 }
 
 impl Drill {
@@ -142,6 +149,7 @@ impl Drill {
             "load" => Self::Load,
             "soak" => Self::Soak,
             "faults" => Self::Faults,
+            "loop" => Self::Loop,
             _ => return None,
         })
     }
@@ -149,7 +157,7 @@ impl Drill {
     /// The option that says how much of it.
     fn size_option(self) -> Option<&'static str> {
         match self {
-            Self::Crash | Self::Server => Some("--kills"),
+            Self::Crash | Self::Server | Self::Loop => Some("--kills"),
             Self::Load => Some("--agents"),
             Self::Soak => Some("--runs"),
             Self::Faults => None,
@@ -181,7 +189,9 @@ impl Options {
                 size if drill.size_option() == Some(size) => {
                     options.size = Some(args.number(size)?);
                 }
-                "--seed" => options.asked.seed = args.number("--seed")? as u64,
+                "--seed" if drill != Drill::Loop => {
+                    options.asked.seed = args.number("--seed")? as u64
+                }
                 "--sandbox" if matches!(drill, Drill::Crash | Drill::Server | Drill::Load) => {
                     let name = args.value("--sandbox")?;
                     if !["native", "docker", "podman"].contains(&name.as_str()) {
@@ -196,7 +206,9 @@ impl Options {
                         other => return Err(Usage::new(format!("no store {other:?}"))),
                     };
                 }
-                "--program" => options.program = Some(args.value("--program")?.into()),
+                "--program" if drill != Drill::Loop => {
+                    options.program = Some(args.value("--program")?.into())
+                }
                 "--json" => options.print = Print::Json,
                 "--help" | "-h" => return Ok(None),
                 other => return Err(Usage::unknown(other, "drill")),
@@ -224,6 +236,10 @@ mod tests {
         let options = parse(&["server", "--store", "postgres", "--kills", "5"]).unwrap().unwrap();
         assert_eq!((options.asked.store, options.size), (Store::Postgres, Some(5)));
         assert!(parse(&["faults", "--sandbox", "docker"]).is_err());
+        assert!(parse(&["loop", "--kills", "9"]).is_ok());
+        assert!(
+            parse(&["loop", "--program", "x"]).is_err() && parse(&["loop", "--seed", "1"]).is_err()
+        );
         assert!(parse(&["crash", "--sandbox", "local"]).is_err());
         assert!(parse(&["crush"]).is_err() && parse(&[]).is_err());
     }

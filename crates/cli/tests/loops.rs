@@ -100,11 +100,15 @@ fn times(usual: u64) -> u64 {
     asked.map_or(usual, |text| text.parse().expect("TEST_KILLS is a number"))
 }
 
+/// How long a loop is: all of it with TEST_KILLS, as `cargo xtask drill loop` sets it.
+fn long(usual: u64) -> u64 {
+    if std::env::var("TEST_KILLS").is_ok() { 200 } else { usual }
+}
+
 #[test]
 fn a_generator_that_cheats_never_wins_by_it() {
     let env = env();
-    // All of them with TEST_KILLS, which the long suite sets.
-    let all = if std::env::var("TEST_KILLS").is_ok() { 200 } else { 40 };
+    let all = long(40);
     cheats(&env, all, 2);
     let before = env.tree_hash(env.workspace());
     run_loop(&env, &["--quiet"]).assert_exit(0);
@@ -151,14 +155,32 @@ fn a_generator_that_cheats_never_wins_by_it() {
 
 #[test]
 fn killed_at_any_moment_it_goes_on_as_if_it_had_not_been() {
-    let (twin, env) = (env(), env());
-    for env in [&twin, &env] {
-        cheats(env, 24, 3);
-    }
+    let twin = env();
+    let iterations = long(24);
+    cheats(&twin, iterations, 3);
     run_loop(&twin, &["--quiet"]).assert_exit(0);
-    let mut kills = 0;
+    let history_of_twin = history(&twin);
+    let (mut kills, mut moment) = (0, 40);
     let wanted = times(8);
-    let mut moment = 40u64;
+    // One that comes to its end before it was killed often enough is followed by another.
+    while kills < wanted {
+        let env = env();
+        cheats(&env, iterations, 3);
+        kills += killed_until_done(&env, wanted - kills, &mut moment);
+        assert_eq!(history(&env), history_of_twin, "after {kills} kills");
+        env.run(["gc"]).assert_exit(0);
+        env.run(["audit", "verify"]).assert_exit(0);
+        // Undecided trials leave no run behind either: the champion's and the last trial's, three each.
+        let runs = fs::read_dir(env.state_dir().join("runs")).unwrap().count();
+        assert!(runs <= 9, "{runs} runs are kept");
+        assert_eq!(fs::read_dir(env.state_dir().join("active")).unwrap().count(), 0);
+    }
+    assert_eq!(kills, wanted);
+}
+
+/// Starts a loop again and again until it is done, and kills it up to `most` times on the way; says how often.
+fn killed_until_done(env: &TestEnv, most: u64, moment: &mut u64) -> u64 {
+    let mut kills = 0;
     loop {
         let mut child = env
             .cofferdam()
@@ -168,28 +190,20 @@ fn killed_at_any_moment_it_goes_on_as_if_it_had_not_been() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        if kills >= wanted {
-            assert!(child.wait().unwrap().success());
-            break;
+        if kills < most {
+            // Spread over the start, the steps of a batch and the decisions.
+            *moment = (*moment * 37 + 91) % 150 + 20;
+            std::thread::sleep(Duration::from_millis(*moment));
+            if child.try_wait().unwrap().is_none() {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                kills += 1;
+                continue;
+            }
         }
-        // Spread over the start, the steps of a batch and the decisions.
-        moment = (moment * 37 + 91) % 150 + 20;
-        std::thread::sleep(Duration::from_millis(moment));
-        if child.try_wait().unwrap().is_some() {
-            break;
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        kills += 1;
+        assert!(child.wait().unwrap().success());
+        return kills;
     }
-    assert!(kills >= 3, "only {kills} were killed");
-    assert_eq!(history(&env), history(&twin));
-    env.run(["gc"]).assert_exit(0);
-    env.run(["audit", "verify"]).assert_exit(0);
-    // Undecided trials leave no run behind either: the champion's and the last trial's, three each.
-    let runs = fs::read_dir(env.state_dir().join("runs")).unwrap().count();
-    assert!(runs <= 9, "{runs} runs are kept");
-    assert_eq!(fs::read_dir(env.state_dir().join("active")).unwrap().count(), 0);
 }
 
 #[test]
