@@ -10,7 +10,7 @@
 //! - `bases`: what the host's files held before both sides changed them.
 //! - [`History`]: commits that were made inside.
 //! - [`Inspector`]: what settings say about an entry and its content; [`count_paths`], for a share of the tree.
-//! - [`Ledger`]: what became of a set's entries.
+//! - [`Ledger`]: what became of a set's entries; [`landed()`]: what stands on the host wherever a set speaks of it.
 //! - [`Workspace`]: the directory that changes are applied to, and the one way to paths below it.
 //! - [`conflict`]: whether the host still has what a run began with.
 //! - [`apply`], [`undo`], [`discard`]: what can be done with a set; [`recover`]: after a crash.
@@ -35,6 +35,7 @@ mod git;
 pub mod halt;
 mod history;
 mod inspection;
+mod landed;
 mod ledger;
 pub(crate) mod objects;
 mod ranges;
@@ -57,6 +58,7 @@ pub use census::{CensusError, count_paths};
 pub use git::GitError;
 pub use history::{Commit, History, HistoryError, Imported, ObjectFormat};
 pub use inspection::Inspector;
+pub use landed::{LandedError, landed};
 pub(crate) use ledger::known_hashes;
 pub use ledger::{EntryState, Ledger, LedgerError, Operation, OperationKind};
 pub use objects::Objects;

@@ -15,6 +15,7 @@ mod changes;
 mod claims;
 mod error;
 mod events;
+mod kept_head;
 mod keys;
 mod logs;
 mod memory;
@@ -71,6 +72,7 @@ struct Inner {
     /// By the hash of the secret.
     tokens: RwLock<HashMap<[u8; 32], Token>>,
     errands: Mutex<changes::Desk>,
+    kept_head: kept_head::KeptHead,
 }
 
 impl Plane {
@@ -78,14 +80,16 @@ impl Plane {
     pub async fn open(database: Database, settings: PlaneSettings) -> Result<Self, StoreError> {
         let store = Arc::new(Store::open(database).await?);
         let settings = Arc::new(settings);
+        let kept_head = kept_head::KeptHead::open(settings.head_file.clone(), &store).await?;
         let turn = Turn::new(Arc::clone(&store), Arc::clone(&settings)).await?;
         let bells = Bells::new(turn.memory.head.seq);
         let tokens = RwLock::new(tokens::load(&store).await?);
         let writer = Writer::start(turn, bells.clone());
         let errands = Mutex::default();
-        let inner = Inner { store, settings, writer, bells, tokens, errands };
+        let inner = Inner { store, settings, writer, bells, tokens, errands, kept_head };
         let plane = Self { inner: Arc::new(inner) };
         scheduler::start(&plane);
+        kept_head::start(&plane);
         Ok(plane)
     }
 
@@ -107,6 +111,7 @@ impl Plane {
 
     /// Ends all work on the store. What is asked afterwards fails.
     pub async fn close(&self) {
+        self.keep_head().await;
         self.inner.store.close().await;
     }
 

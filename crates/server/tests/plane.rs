@@ -75,6 +75,7 @@ claims! {
     durable::a_second_server_is_refused,
     durable::a_server_that_was_just_killed_is_waited_for,
     durable::a_chain_that_was_touched_does_not_hold,
+    durable::a_chain_that_was_cut_before_a_restart_does_not_hold,
     errands::changes_are_decided_where_they_lie_and_the_chain_has_every_link,
     errands::an_answer_is_kept_even_if_the_server_was_started_anew,
     leases::what_a_silent_runner_held_is_lost_and_its_late_word_changes_nothing,

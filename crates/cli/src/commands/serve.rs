@@ -106,8 +106,11 @@ pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<Exit, Failure> 
             host_names: args.host_name.clone(),
             rate: Some(args.rate_limit).filter(|rate| *rate > 0),
         },
+        plane: PlaneSettings {
+            head_file: Some(database.head_file(&dir)),
+            ..plane_settings(args, context)?
+        },
         database,
-        plane: plane_settings(args, context)?,
         token_file: dir.join("admin-token"),
         runner: inside(args, context)?,
     };
@@ -182,6 +185,9 @@ fn failure(error: ServeError, args: &ServeArgs) -> Failure {
             Some("both files are PEM: the chain with the server's own certificate first, and its key".to_owned())
         }
         ServeError::Listen(ListenError::Name(_)) => return Failure::new(Exit::Usage, error),
+        ServeError::Store(StoreError::Head { .. }) => {
+            Some("see what happened to it; removed, the end of the chain counts from now on as it is".to_owned())
+        }
         ServeError::Store(StoreError::InUse { .. }) => {
             Some("stop the other server, or give this one its own file with --database".to_owned())
         }

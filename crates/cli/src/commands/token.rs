@@ -5,6 +5,9 @@ use std::io::Write;
 use clap::{Args, Subcommand, ValueEnum};
 use cofferdam_core::control::id::TokenId;
 use cofferdam_core::control::token::{NewToken, Scope, Token};
+use cofferdam_core::quantity::Span;
+use cofferdam_core::stamp::Stamp;
+use jiff::Timestamp;
 
 use super::task::project as find_project;
 use crate::context::Context;
@@ -18,6 +21,7 @@ use crate::table::Table;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cofferdam token create ci --scope submit --project shop
+  cofferdam token create visitor --scope review --expires 8h
   cofferdam token create host-1 --scope runner > ~/.runner-token
   cofferdam token ls
   cofferdam token revoke 01k3…")]
@@ -44,6 +48,9 @@ struct CreateArgs {
     /// The only projects that it knows, by id or name; may be given more than once [default: all].
     #[arg(long, value_name = "PROJECT")]
     project: Vec<String>,
+    /// How long it counts, from now on, as in 8h or 30d [default: until it is revoked].
+    #[arg(long, value_name = "SPAN")]
+    expires: Option<Span>,
     #[command(flatten)]
     remote: RemoteArgs,
     /// Print all about it as JSON.
@@ -111,6 +118,7 @@ pub(crate) fn run(
 }
 
 fn create(args: &CreateArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let expires_at = args.expires.map(from_now).transpose()?;
     let remote = args.remote.open(context)?;
     let projects: Vec<_> =
         args.project.iter().map(|name| find_project(&remote, name)).collect::<Result<_, _>>()?;
@@ -118,7 +126,7 @@ fn create(args: &CreateArgs, context: &Context, out: &mut dyn Write) -> Result<E
         name: args.name.clone(),
         scopes: args.scope.iter().map(|scope| Scope::from(*scope)).collect(),
         projects: (!projects.is_empty()).then_some(projects),
-        expires_at: None,
+        expires_at,
     };
     let made = remote.ask(remote.client().make_token(&asked))?;
     match args.json {
@@ -126,6 +134,12 @@ fn create(args: &CreateArgs, context: &Context, out: &mut dyn Write) -> Result<E
         false => writeln!(out, "{}", made.secret)?,
     }
     Ok(Exit::Fine)
+}
+
+fn from_now(span: Span) -> Result<Stamp, Failure> {
+    let end = Timestamp::now().checked_add(span.duration()).ok().filter(|_| span.millis > 0);
+    end.map(Stamp::new)
+        .ok_or_else(|| Failure::usage("--expires: a token counts for a while, and not for ever"))
 }
 
 fn list(args: &LsArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
@@ -136,11 +150,17 @@ fn list(args: &LsArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, F
         return Ok(Exit::Fine);
     }
     let mut table = Table::new(&["TOKEN", "NAME", "SCOPES", "PROJECTS", "STATE"]);
-    for Token { id, name, scopes, projects, revoked_at, .. } in page.items {
+    let now = Stamp::new(Timestamp::now());
+    for Token { id, name, scopes, projects, expires_at, revoked_at, .. } in page.items {
         let scopes: Vec<String> = scopes.iter().map(json::name).collect();
         let projects = projects.map_or("all".to_owned(), |all| all.len().to_string());
-        let state = if revoked_at.is_some() { "revoked" } else { "good" };
-        table.row([id.to_string(), name, scopes.join(","), projects, state.to_owned()]);
+        let state = match (revoked_at, expires_at) {
+            (Some(_), _) => "revoked".to_owned(),
+            (None, Some(end)) if end <= now => "expired".to_owned(),
+            (None, Some(end)) => format!("good until {end}"),
+            (None, None) => "good".to_owned(),
+        };
+        table.row([id.to_string(), name, scopes.join(","), projects, state]);
     }
     table.print(out)?;
     Ok(Exit::Fine)

@@ -13,3 +13,4 @@ mod path;
 mod place;
 mod runners;
 mod tls;
+mod tokens;

@@ -74,6 +74,18 @@ fn in_a_worktree_of_its_own_from_request_to_apply() {
     for step in ["request", "policy", "command", "change_set", "decision", "applied"] {
         assert!(steps.contains(&step), "{steps:?}");
     }
+    // Of the tree itself: applied it is another than before, undone it is again what it was, and so it stays.
+    let trees: Vec<&str> = audit["links"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|link| link["step"] == "applied")
+        .map(|link| link["value"].as_str().unwrap())
+        .collect();
+    assert!(trees.iter().all(|tree| tree.len() == 64), "{trees:?}");
+    let [.., applied, undone, discarded] = trees[..] else { panic!("{trees:?}") };
+    assert_ne!(applied, undone);
+    assert_eq!(undone, discarded);
     place.chain_holds();
 }
 

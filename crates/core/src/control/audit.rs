@@ -22,7 +22,7 @@ pub enum AuditStep {
     ChangeSet,
     /// Who decided what about it.
     Decision,
-    /// What reached the host; the value is the hash of the ledger after it.
+    /// What reached the host; the value is the hash of what stands there after it, wherever the changes speak of it.
     Applied,
 }
 

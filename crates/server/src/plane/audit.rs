@@ -56,7 +56,7 @@ fn read(event: &TimelineEvent) -> Vec<AuditLink> {
         "approval.rejected" => vec![(AuditStep::Decision, value("subject"))],
         "changes.decided" => vec![(AuditStep::Decision, value("manifest"))],
         "changes.applied" | "changes.undone" | "changes.discarded" => {
-            vec![(AuditStep::Applied, value("value"))]
+            vec![(AuditStep::Applied, value("tree"))]
         }
         _ => Vec::new(),
     };

@@ -266,11 +266,9 @@ async fn conclude(
             turn.tell(&about, actor, "changes.refused", data).await?;
         }
         (None, result) => {
-            let text = result.as_ref().map(Value::to_string).unwrap_or_default();
-            let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
-            // The ledger's hash is what the runner's own chain has; without one, the answer itself is bound.
-            let ledger = result.as_ref().and_then(|result| result.get("ledger")?.as_str());
-            let data = json!({"errand": id, "result": result, "value": ledger.unwrap_or(&hash)});
+            // A hash of the tree, as its runner found it afterwards. Nothing stands in for one that is missing.
+            let tree = result.as_ref().and_then(|result| result.get("tree")?.as_str());
+            let data = json!({"errand": id, "result": result, "tree": tree});
             turn.tell(&about, actor, done, data).await?;
             let whole = match &kept.errand.what {
                 ErrandKind::Apply { paths, hunks, .. } => paths.is_empty() && hunks.is_empty(),

@@ -62,7 +62,7 @@ impl Plane {
         caller.needs(Scope::Review)?;
         // What is being written now comes after the newest that is known to be durable.
         let newest = *self.inner.bells.seq.borrow();
-        let mut known = Vec::new();
+        let mut known: Vec<Known> = self.inner.kept_head.known().into_iter().collect();
         let mut db = self.inner.store.reader().await?;
         if newest > 0 {
             let anchor = Anchor { seq: newest, hash: self.head_of(newest).await? };

@@ -1,6 +1,7 @@
 //! What the plane is told from outside, time and chance among it.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -58,6 +59,8 @@ pub struct PlaneSettings {
     pub host: Entries,
     /// What must stay out of reach on this host.
     pub places: Places,
+    /// Where the newest event is kept outside the database; nowhere without.
+    pub head_file: Option<PathBuf>,
 }
 
 impl Default for PlaneSettings {
@@ -74,6 +77,7 @@ impl Default for PlaneSettings {
             tick: Duration::from_millis(250),
             host: Entries::default(),
             places: Places::default(),
+            head_file: None,
         }
     }
 }

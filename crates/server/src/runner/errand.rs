@@ -11,6 +11,7 @@ use cofferdam_core::control::problem::Problem;
 use cofferdam_core::control::report::{Errand, ErrandAnswer, ErrandKind};
 use cofferdam_core::id::RunId;
 use cofferdam_core::record::Record;
+use cofferdam_sandbox::changes::{ChangeSet, Workspace, landed};
 use cofferdam_sandbox::runs::Store;
 use serde_json::{Value, json};
 
@@ -72,10 +73,10 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
             }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let done = asked.json(&words, paths, &[UNDECIDED])?;
-            Ok(asked.with_pending(done))
+            Ok(asked.with_tree(asked.with_pending(done)))
         }
         ErrandKind::Discard { paths } => {
-            let done = asked.json(&["discard", "--json"], paths, &[])?;
+            let done = asked.with_tree(asked.json(&["discard", "--json"], paths, &[])?);
             if done["left"] == 0 && done["at_home"] == 0 {
                 // Nothing came home to there, and nothing will. What stays behind is removed with the next.
                 Ground { work: &runner.setup.work }.forget_worktree(&record.workspace).ok();
@@ -85,7 +86,7 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
         ErrandKind::Undo => {
             asked.must_have_a_home()?;
             let done = asked.json(&["undo", "--json"], &[], &[UNDECIDED])?;
-            Ok(asked.with_pending(done))
+            Ok(asked.with_tree(asked.with_pending(done)))
         }
     }
 }
@@ -122,6 +123,21 @@ impl<L: Link> Asked<'_, L> {
     fn with_pending(&self, mut done: Value) -> Value {
         if let Ok(Value::Array(pending)) = self.pending() {
             done["pending"] = json!(pending.len());
+        }
+        done
+    }
+
+    /// And with a hash of what stands in the workspace now, wherever the changes speak of it. Where it cannot be read, the
+    /// chain has no such link: nothing else is put in its place.
+    fn with_tree(&self, mut done: Value) -> Value {
+        let dir = Store::new(&self.runner.state).dir(self.record.run);
+        let tree = self.record.changes.as_ref().and_then(|changes| {
+            let mut set = ChangeSet::open(&dir, &changes.manifest).ok()?;
+            let workspace = Workspace::open(&self.record.workspace).ok()?;
+            landed(&mut set, &workspace).ok()
+        });
+        if let Some(tree) = tree {
+            done["tree"] = json!(tree);
         }
         done
     }

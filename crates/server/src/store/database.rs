@@ -59,12 +59,21 @@ impl Database {
         }
     }
 
+    /// Where the newest event is kept outside of it: beside a file, in `dir` for one that is elsewhere.
+    pub fn head_file(&self, dir: &Path) -> PathBuf {
+        match self {
+            Self::Sqlite(path) => beside(path, ".head"),
+            Self::Postgres(_) => {
+                let name = blake3::hash(self.to_string().as_bytes()).to_hex();
+                dir.join(format!("chain-{}.head", &name[..16]))
+            }
+        }
+    }
+
     /// Keeps a second server from the same file.
     pub(super) fn lock(&self) -> Result<Option<std::fs::File>, StoreError> {
         let Self::Sqlite(path) = self else { return Ok(None) };
-        let mut name = path.clone().into_os_string();
-        name.push(".lock");
-        let name = PathBuf::from(name);
+        let name = beside(path, ".lock");
         let open = |path: &Path| {
             let mut options = std::fs::OpenOptions::new();
             // What is kept here is its owner's alone; SQLite gives its other files the same mode.
@@ -85,6 +94,12 @@ impl Database {
             }
         }
     }
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(end);
+    name.into()
 }
 
 /// A path as it can stand in a URL.

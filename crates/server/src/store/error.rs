@@ -6,6 +6,8 @@ use std::path::PathBuf;
 pub enum StoreError {
     #[error("cannot open the database {database}")]
     Open { database: String, source: sqlx::Error },
+    #[error("{} does not say where the chain of events ended: {reason}", path.display())]
+    Head { path: PathBuf, reason: String },
     #[error("cannot lock {path}")]
     Lock { path: PathBuf, source: std::io::Error },
     #[error("another server already works on {database}")]

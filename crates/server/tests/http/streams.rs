@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::wire::{Ask, Reply, chunk};
@@ -77,6 +77,47 @@ pub(crate) fn a_stream_goes_on_where_it_was_cut_off(server: Server) {
     });
     let whole: Vec<u64> = (1..=writer.len() as u64).collect();
     assert_eq!(writer, whole, "each once, in order");
+}
+
+/// Of a task's output too: cut off after any piece, it goes on with the next, and ends with the attempt.
+pub(crate) fn output_goes_on_where_it_was_cut_off(server: Server) {
+    let (_, runner) = server.token("runner", "runner", None);
+    let tell = |target: &str, body: Value| {
+        Ask::post(target, &body).token(&runner).send(server.address).expect(200).json()
+    };
+    let one = tell("/v1/runner/register", json!({ "name": "r", "capacity": 1 }));
+    let body = json!({ "execution_mode": "no-workspace", "command": ["true"] });
+    let made = server.post("/v1/tasks", &body).expect(201).json();
+    let id = made["id"].as_str().unwrap();
+    let ask = json!({ "runner": one["runner"], "room": 1, "wait_ms": 10_000 });
+    let claims = tell("/v1/runner/claim", ask);
+    let fence = &claims["claims"][0]["fence"];
+    let status = |seq: u64, status: &str| {
+        let body = json!({ "attempt": 1, "fence": fence, "seq": seq, "status": status });
+        tell(&format!("/v1/runner/tasks/{id}/status"), body);
+    };
+    let say = |seq: u64, data: &str| {
+        let body =
+            json!({ "attempt": 1, "fence": fence, "seq": seq, "stream": "stdout", "data": data });
+        tell(&format!("/v1/runner/tasks/{id}/logs"), body);
+    };
+    status(1, "running");
+    // "a\n", "b\n", "c\n".
+    say(0, "YQo=");
+    say(1, "Ygo=");
+    let target = format!("/v1/tasks/{id}/logs");
+    let mut stream = Messages::open(&server, &server.admin, &target, None);
+    let first = stream.next().unwrap();
+    assert_eq!(first.data["text"], "a\n");
+    drop(stream);
+    say(2, "Ywo=");
+    status(2, "succeeded");
+    let mut rest = Messages::open(&server, &server.admin, &target, Some(&first.id));
+    let texts: Vec<Value> =
+        std::iter::from_fn(|| rest.next()).map(|message| message.data["text"].clone()).collect();
+    assert_eq!(texts, ["b\n", "c\n"]);
+    let wrong = Ask::get(&target).token(&server.admin).header("Accept", "text/event-stream");
+    wrong.header("Last-Event-ID", "x").send(server.address).expect(400);
 }
 
 pub(crate) fn what_is_asked_for_is_what_comes(server: Server) {

@@ -68,33 +68,77 @@ pub(crate) async fn a_server_that_was_just_killed_is_waited_for(mut desk: Desk) 
 pub(crate) async fn a_chain_that_was_touched_does_not_hold(mut desk: Desk) {
     let task = desk.submit(json!({})).await;
     desk.holds().await;
-    let database = desk.database().clone();
-    let touch = |text: &'static str| {
-        let database = database.clone();
-        async move {
-            match database {
-                Database::Sqlite(path) => {
-                    let url = format!("sqlite://{}", path.display());
-                    let mut db = sqlx::SqliteConnection::connect(&url).await.unwrap();
-                    sqlx::query(text).execute(&mut db).await.unwrap().rows_affected()
-                }
-                Database::Postgres(url) => {
-                    let mut db = sqlx::PgConnection::connect(&url).await.unwrap();
-                    sqlx::query(text).execute(&mut db).await.unwrap().rows_affected()
-                }
-            }
-        }
-    };
     // The end is cut off: the running server knows where it was.
-    let kept = touch("DELETE FROM events WHERE seq = (SELECT MAX(seq) FROM events)").await;
+    let kept = touch(desk.database().clone(), CUT).await;
     assert_eq!(kept, 1);
     let verdict = desk.plane.verify(&desk.admin).await.unwrap();
     assert!(!verdict.holds, "{verdict:?}");
     desk.restart().await;
     desk.submit(json!({})).await;
-    let changed = touch("UPDATE events SET line = REPLACE(line, 'token:admin', 'token:eve')").await;
+    let changed = touch(
+        desk.database().clone(),
+        "UPDATE events SET line = REPLACE(line, 'token:admin', 'token:eve')",
+    )
+    .await;
     assert!(changed > 0);
     let verdict = desk.plane.verify(&desk.admin).await.unwrap();
     assert!(!verdict.holds && verdict.broken_seq.is_some(), "{verdict:?}");
     assert_eq!(desk.state(&task).await, "queued");
+}
+
+/// Whoever cuts it while no server runs is found out by what was kept elsewhere, and goes on to be.
+pub(crate) async fn a_chain_that_was_cut_before_a_restart_does_not_hold(mut desk: Desk) {
+    let head = desk.dir().join("head");
+    desk.submit(json!({})).await;
+    let reopen = async |desk: &mut Desk| {
+        desk.plane.close().await;
+        let settings = PlaneSettings { head_file: Some(head.clone()), ..PlaneSettings::default() };
+        desk.plane = Plane::open(desk.database().clone(), settings).await.unwrap();
+    };
+    reopen(&mut desk).await;
+    desk.submit(json!({})).await;
+    // Kept by itself, without an end that a server comes to in peace.
+    let kept = || std::fs::read_to_string(&head).unwrap_or_default();
+    for _ in 0..600 {
+        if !kept().is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(kept().contains("hash"), "{}", kept());
+    reopen(&mut desk).await;
+    desk.holds().await;
+    desk.plane.close().await;
+    let before = kept();
+    assert_eq!(touch(desk.database().clone(), CUT).await, 1);
+    for _ in 0..2 {
+        reopen(&mut desk).await;
+        let verdict = desk.plane.verify(&desk.admin).await.unwrap();
+        assert!(!verdict.holds, "{verdict:?}");
+        assert_eq!(kept(), before, "what was kept is evidence");
+        // More events do not make up for it.
+        desk.submit(json!({})).await;
+    }
+    // Somebody has looked, and goes on from here.
+    desk.plane.close().await;
+    std::fs::remove_file(&head).unwrap();
+    reopen(&mut desk).await;
+    desk.holds().await;
+}
+
+const CUT: &str = "DELETE FROM events WHERE seq = (SELECT MAX(seq) FROM events)";
+
+/// Does something to a database that no server of ours does; gives how many rows that were.
+async fn touch(database: Database, text: &'static str) -> u64 {
+    match database {
+        Database::Sqlite(path) => {
+            let url = format!("sqlite://{}", path.display());
+            let mut db = sqlx::SqliteConnection::connect(&url).await.unwrap();
+            sqlx::query(text).execute(&mut db).await.unwrap().rows_affected()
+        }
+        Database::Postgres(url) => {
+            let mut db = sqlx::PgConnection::connect(&url).await.unwrap();
+            sqlx::query(text).execute(&mut db).await.unwrap().rows_affected()
+        }
+    }
 }

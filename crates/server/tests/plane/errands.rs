@@ -88,7 +88,7 @@ pub(crate) async fn changes_are_decided_where_they_lie_and_the_chain_has_every_l
         (409, "needs a look")
     );
     says_no.await.unwrap();
-    let applies = serve(&desk, &runner, Ok(json!({"applied": ["a"]})));
+    let applies = serve(&desk, &runner, Ok(json!({"applied": ["a"], "tree": "7ee"})));
     let asked = Apply { reviewed: true, ..Apply::default() };
     desk.plane.apply(&reviewer, task.id, asked).await.unwrap();
     let errand = applies.await.unwrap();
@@ -101,7 +101,10 @@ pub(crate) async fn changes_are_decided_where_they_lie_and_the_chain_has_every_l
     use AuditStep::{Applied, ChangeSet, Command, Decision, Policy, Request};
     assert_eq!(steps, [Request, Policy, Policy, Command, ChangeSet, Decision, Decision, Applied]);
     assert_eq!(audit.links[6].actor, "token:ada");
-    assert_eq!(audit.links[7].actor, "token:ada");
+    assert_eq!(
+        (audit.links[7].actor.as_str(), audit.links[7].value.as_str()),
+        ("token:ada", "7ee")
+    );
     assert_eq!((audit.container_id.as_deref(), audit.exit_code), (Some("c0ffee"), Some(0)));
     let kinds = desk.kinds(&task).await;
     assert!(kinds.contains(&"changes.refused".to_owned()), "{kinds:?}");
@@ -136,6 +139,9 @@ pub(crate) async fn an_answer_is_kept_even_if_the_server_was_started_anew(mut de
     assert!(desk.plane.errand_done(&runner.caller, &errand.id, answer).await.is_err(), "once");
     let kinds = desk.kinds(&task).await;
     assert_eq!(kinds.iter().filter(|kind| *kind == "changes.applied").count(), 1, "{kinds:?}");
+    let audit = desk.plane.audit(&desk.admin, task.id).await.unwrap();
+    let applied = audit.links.iter().filter(|link| link.step == AuditStep::Applied).count();
+    assert_eq!(applied, 0, "what was not said of the tree is not made up");
     // A runner that is away cannot be asked, and that is said at once.
     desk.pass(Duration::from_secs(31)).await;
     let away = desk.plane.changes(&desk.admin, task.id).await.unwrap_err().problem();
