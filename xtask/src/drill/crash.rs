@@ -162,7 +162,7 @@ fn closing(
     }
     traces::left(scene, seen).into_iter().for_each(|left| report.wrong(format!("left: {left}")));
     if scene.sandbox != "native" {
-        traces::containers(scene, report)?;
+        traces::containers(scene, seen, report)?;
     }
     let audit = scene.finish(&["audit", "verify"])?;
     report.expect(audit.code() == Some(0), || format!("audit verify: {}", audit.story()));

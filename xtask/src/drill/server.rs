@@ -126,7 +126,7 @@ fn left(scene: &Scene, seen: &BTreeMap<String, String>, report: &mut Report) -> 
     );
     traces::left(scene, seen).into_iter().for_each(|left| report.wrong(format!("left: {left}")));
     if scene.sandbox != "native" {
-        traces::containers(scene, report)?;
+        traces::containers(scene, seen, report)?;
     }
     let audit = scene.finish(&["audit", "verify"])?;
     report.expect(audit.code() == Some(0), || format!("audit verify: {}", audit.story()));

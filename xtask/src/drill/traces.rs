@@ -115,17 +115,33 @@ pub(super) fn groups(ids: &BTreeMap<String, String>) -> Vec<(PathBuf, &str)> {
     found
 }
 
-/// One line for each container with our label of this state directory, in the engine that was used.
-pub(super) fn containers(scene: &Scene, report: &mut Report) -> Result<()> {
-    containers_of(scene)?.into_iter().for_each(|id| report.wrong(format!("left: container {id}")));
+/// What is left of one of these runs in the engine that was used, ended or not.
+pub(super) fn containers(
+    scene: &Scene,
+    seen: &BTreeMap<String, String>,
+    report: &mut Report,
+) -> Result<()> {
+    let left = containers_of(scene, &["--all"], seen)?;
+    left.into_iter().for_each(|id| report.wrong(format!("left: container {id}")));
     Ok(())
 }
 
-/// Their ids, ended ones too.
-pub(super) fn containers_of(scene: &Scene) -> Result<Vec<String>> {
-    let filter = format!("label=cofferdam.state={}", scene.state().display());
-    let text = output_of(&mut docker(scene, &["ps", "--all", "--quiet", "--filter", &filter])?)?;
-    Ok(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
+/// Containers of these runs, by the label that names a run: the engine may have others'.
+pub(super) fn containers_of(
+    scene: &Scene,
+    which: &[&str],
+    runs: &BTreeMap<String, String>,
+) -> Result<Vec<String>> {
+    let form = "{{.ID}} {{.Label \"cofferdam.run\"}}";
+    let words = ["ps", "--no-trunc", "--filter", "label=cofferdam.run", "--format", form];
+    let text = output_of(docker(scene, &words)?.args(which))?;
+    Ok(of_runs(&String::from_utf8_lossy(&text), runs))
+}
+
+/// The first word of each line whose second is one of these runs.
+fn of_runs(lines: &str, runs: &BTreeMap<String, String>) -> Vec<String> {
+    let pairs = lines.lines().filter_map(|line| line.split_once(' '));
+    pairs.filter(|(_, run)| runs.contains_key(run.trim())).map(|(id, _)| id.to_owned()).collect()
 }
 
 /// A command of the engine's client, to the engine that was used.
@@ -155,6 +171,12 @@ fn names_in(dir: &Path) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::drill::Asked;
+
+    #[test]
+    fn containers_are_told_by_the_run_that_they_were_made_for() {
+        let runs = BTreeMap::from([("01run".to_owned(), "runs".to_owned())]);
+        assert_eq!(of_runs("aaa 01run\nbbb 01other\nccc \n", &runs), ["aaa"]);
+    }
 
     #[test]
     fn what_is_left_is_found_wherever_it_is() {

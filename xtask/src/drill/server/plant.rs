@@ -116,7 +116,8 @@ impl<'a> Plant<'a> {
                 );
             }
             Victim::Container => {
-                let ids = traces::containers_of(self.scene)?;
+                let runs = traces::going_on(&self.scene.state());
+                let ids = traces::containers_of(self.scene, &[], &runs)?;
                 let Some(id) = ids.get(dice.below(ids.len())) else { return Ok(false) };
                 return Ok(works(&mut traces::docker(self.scene, &["kill", id])?));
             }
