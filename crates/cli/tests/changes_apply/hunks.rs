@@ -60,9 +60,12 @@ fn undone_after_its_rest_was_discarded() {
     let env = env();
     env.file("f", numbered());
     env.file("g", "old\n");
-    stage(&env, "sed -i 's/^2$/two/; s/^19$/nineteen/' f; echo new > g");
+    stage(&env, "sed -i 's/^2$/two/; s/^19$/nineteen/' f; echo new > g; echo x > h");
     env.run(["apply", "g", "--hunk", "f:1"]).assert_exit(0);
     env.run(["discard", "f"]).assert_exit(0);
+    // What was applied of it is in the workspace, whatever else is discarded.
+    let said = env.run(["discard", "h", "--json"]).json();
+    assert_eq!((&said["left"], &said["at_home"]), (&0.into(), &2.into()), "{said}");
     let done = env.run(["undo"]);
     done.assert_exit(0);
     let said = done.stdout_text().into_owned();

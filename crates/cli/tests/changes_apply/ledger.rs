@@ -38,6 +38,7 @@ fn what_is_discarded_is_not_applied_and_what_is_applied_is_not_discarded() {
     env.run(["discard", "g"]).assert_exit(1).assert_stderr_has("cofferdam undo");
     let rest = env.run(["discard", "--json"]).json();
     assert_eq!((&rest["discarded"], &rest["applied"]), (&1.into(), &1.into()));
+    assert_eq!(rest["at_home"], 1, "what the workspace has, selected or not: {rest}");
     assert_eq!((text(&env, "f"), text(&env, "g")), ("old".into(), "new\n".into()));
     env.run(["undo"]).assert_exit(0);
     env.run(["apply"]).assert_exit(0);

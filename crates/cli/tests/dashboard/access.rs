@@ -14,6 +14,17 @@ use super::{Person, Server};
 /// A picture that is larger shows too much, or nothing but noise.
 const LARGEST: usize = 150_000;
 
+const FORMS: [(&str, Scheme, u32, u32); 3] = [
+    ("light", Scheme::Light, 1160, 720),
+    ("dark", Scheme::Dark, 1160, 720),
+    ("narrow", Scheme::Light, 390, 780),
+];
+
+const BELOW: [(&str, &str, &str); 2] = [
+    ("overview", "overview-charts", "[aria-label^='Tasks finished']"),
+    ("task", "task-receipt", "[aria-label=Receipt]"),
+];
+
 /// A server with something of everything, and the addresses of its pages.
 fn furnished(server: &Server, person: &Person) -> Vec<(&'static str, String)> {
     let project = person.project(server);
@@ -98,15 +109,15 @@ fn every_page_can_be_used_by_everybody_in_light_dark_and_narrow() {
     let person = Person::arrive(&server);
     let browser = &person.browser;
     let mut found = Vec::new();
-    found.extend(judged(&person, &axe, "login"));
-    take(&person, kept.as_deref(), "login-light");
+    for (form, scheme, width, height) in FORMS {
+        browser.prefer(scheme);
+        browser.resize(width, height);
+        found.extend(judged(&person, &axe, &format!("login-{form}")));
+        take(&person, kept.as_deref(), &format!("login-{form}"));
+    }
     person.sign_in(&server.token);
     let pages = furnished(&server, &person);
-    for (form, scheme, width, height) in [
-        ("light", Scheme::Light, 1160, 720),
-        ("dark", Scheme::Dark, 1160, 720),
-        ("narrow", Scheme::Light, 390, 780),
-    ] {
+    for (form, scheme, width, height) in FORMS {
         browser.prefer(scheme);
         browser.resize(width, height);
         for (name, address) in &pages {
@@ -118,6 +129,14 @@ fn every_page_can_be_used_by_everybody_in_light_dark_and_narrow() {
             take(&person, kept.as_deref(), &name);
             let wide = browser.ask("return document.documentElement.scrollWidth - innerWidth");
             assert!(wide.as_f64().unwrap() <= 0.0, "{name} is wider than the window by {wide}");
+            // What lies below, of the two pages that have most there.
+            for (page, more, place) in BELOW {
+                if name == format!("{page}-{form}") {
+                    let down = "document.querySelector(arguments[0]).closest('.panel').scrollIntoView(); scrollBy(0, -16)";
+                    browser.ask_with(down, &[json!(place)]);
+                    take(&person, kept.as_deref(), &format!("{more}-{form}"));
+                }
+            }
         }
     }
     assert_eq!(found, Vec::<String>::new());

@@ -54,6 +54,7 @@ fn the_overview_says_what_runs_waits_and_failed_and_draws_what_was_done() {
     assert!(runners.contains("online") && runners.contains("1 of "), "{runners}");
     assert!(runners.contains("confines by") && runners.contains("native"), "{runners}");
     assert!(runners.contains("checks"), "{runners}");
+    assert!(!runners.contains("local"), "the bare host confines nothing: {runners}");
     let runner = person.api("GET", "/v1/runners", Value::Null)["items"][0].clone();
     person.visit(&format!("/runners/{}", runner["id"].as_str().unwrap()));
     let checks =
@@ -102,6 +103,7 @@ fn a_task_shows_what_held_what_it_used_and_whether_the_record_is_whole() {
     let time = browser.ask(time);
     let time = time.as_str().unwrap();
     assert!(time.contains("of 2m") && time.contains("share busy"), "{time}");
+    assert!(!time.contains("below 1 ms"), "it slept: {time}");
 
     // From the request to the host, and whether the chain holds: asked for, and remembered.
     let links =

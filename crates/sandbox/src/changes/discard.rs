@@ -47,6 +47,7 @@ pub fn discard(site: Site<'_>, selection: &Selection) -> Result<Discarded, Apply
         partly: BTreeMap::new(),
     };
     done.entries = operation.entries.len();
+    done.at_home = ledger.at_home();
     done.left = marks.iter().filter(|mark| **mark == Mark::Pending).count() as u64;
     if done.entries > 0 {
         let paths = paths(&mut set, &operation)?;
@@ -101,9 +102,7 @@ fn choose(
         let meant = selection.part(&entry.path) != Part::Nothing;
         let up = open.last().map(|(_, number)| *number);
         let comes = matches!(entry.after, Some(Node::Directory { .. }));
-        let state = ledger.state(number as u64);
-        done.at_home += u64::from(matches!(state, EntryState::Applied | EntryState::Partly { .. }));
-        let mark = match state {
+        let mark = match ledger.state(number as u64) {
             EntryState::Pending | EntryState::Partly { .. } => {
                 // Nothing can be put into a directory that is not made.
                 let lost = up.is_some_and(|up| marks[up] == Mark::Chosen && !goes[up]);

@@ -137,6 +137,11 @@ impl Ledger {
         applies.map(|apply| (apply, self.standing(apply))).find(|(_, left)| !left.is_empty())
     }
 
+    /// Entries of which the workspace has all or some, whatever became of the rest.
+    pub(super) fn at_home(&self) -> u64 {
+        self.applied.len()
+    }
+
     /// Whether something of an apply still stands.
     pub(super) fn stands(&self, apply: &Operation) -> bool {
         !self.standing(apply).is_empty()

@@ -69,7 +69,7 @@ let views = null;
 function bars() {
   swap(
     bar,
-    link("#/", el("img", { src: "/ui/icon.svg", alt: "", width: "24", height: "24" }), el("span", "Cofferdam")),
+    link("#/", el("img", { src: "/ui/icon.svg", alt: "", width: "24", height: "24" }), el("span.brand", "Cofferdam")),
     el(
       "nav",
       { "aria-label": "Pages" },

@@ -131,7 +131,7 @@ export async function review({ show, signal, id, query }) {
   const decide = async (verb, pressed) => {
     const chosen = state.chosen.size || state.hunks.size ? [...state.chosen] : state.at && state.open.has(state.at.path) ? [state.at.path] : [];
     const steps = await settle(verb, chosen.map(known).filter(Boolean), [...state.hunks].map(([one, numbers]) => ({ entry: known(one), numbers: [...numbers].sort((a, b) => a - b) })), state.isLarge);
-    swap(result);
+    if (steps.length) swap(result);
     for (const [step, body] of steps) {
       const answer = await perform(pressed, () => api.post(`${path}/${step}`, body));
       if (!answer) return;

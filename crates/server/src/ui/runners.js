@@ -29,7 +29,7 @@ export function healthOf(runner) {
   const checks = runner.host?.checks;
   if (!checks) return el("span.quiet.small", "host not examined");
   const bad = checks.filter((check) => !["ok", "not_applicable"].includes(check.status));
-  const usable = (runner.host.backends ?? []).filter((one) => one.usable).map((one) => one.backend);
+  const usable = (runner.host.backends ?? []).filter((one) => one.usable && one.backend !== "local").map((one) => one.backend);
   return el("span.quiet.small", `confines by ${usable.join(", ") || "nothing"}; `, bad.length ? `${bad.length} of ${checks.length} checks not good: ${bad.slice(0, 3).map((check) => check.title).join(", ")}` : `all ${checks.length} checks good`);
 }
 

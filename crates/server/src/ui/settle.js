@@ -44,6 +44,7 @@ export async function settle(verb, entries, partly, isLarge) {
   for (const [path, said] of clashes) if (said === "merge") answers[path] ??= "merge";
   const kept = [...clashes].filter(([, said]) => said === "keep").map(([path]) => path);
   const isAny = paths.length > 0 || Object.keys(hunks).length > 0;
+  if (!isAny && !kept.length) say("Nothing is done: all of it is left for later.", "wait");
   return [...(isAny ? [["apply", { paths, hunks, reviewed: true, answers }]] : []), ...(kept.length ? [["discard", { paths: kept }]] : [])];
 }
 

@@ -18,7 +18,7 @@ export async function task({ show, signal, id, query }) {
   const path = `/v1/tasks/${id}`;
   let shown = await api.get(path, {}, signal);
   const head = el("div.stack");
-  const sides = el("div");
+  const sides = el("div.stack");
   const facts = el("div.grid");
   const output = el("div");
   const history = el("div");
@@ -44,8 +44,8 @@ export async function task({ show, signal, id, query }) {
     shown = now;
     const names = new Map(runners.map((runner) => [runner.id, runner.name]));
     renew(head, [shown, asked], () => heading(shown, asked, draw));
-    renew(sides, [shown, runners.length], () => settings(shown, names));
-    renew(facts, shown, () => [receipt(shown), usage(shown), artifacts(path, signal)]);
+    renew(sides, [shown, runners.length], () => [settings(shown, names), receipt(shown)]);
+    renew(facts, shown, () => [usage(shown), artifacts(path, signal)]);
     renew(history, [audit, events.length], () => [proof(audit), timeline(events)]);
     renew(attempts, tries, () => tried(id, tries.items, names));
     writes();
@@ -131,7 +131,7 @@ function isNothing(value) {
 function receipt(task) {
   const holdings = Array.isArray(task.receipt) ? task.receipt : (task.receipt?.receipt ?? []);
   const body = holdings.length
-    ? table("Receipt", ["Guarantee", "State", "By what", "Read back"], holdings.map((held) => row(null, nodes(String(held.guarantee).replaceAll("_", " ")), badge(held.state), nodes(held.mechanism), el("code", nodes(held.read_back ?? "")))))
+    ? table("Receipt", ["Guarantee", "State", "By what, and as it was read back"], holdings.map((held) => row(null, nodes(String(held.guarantee).replaceAll("_", " ")), badge(held.state), [nodes(held.mechanism), held.read_back && el("div.quiet", el("code", nodes(held.read_back)))])))
     : empty(OVER.includes(task.state) ? "The run left no receipt." : "The receipt is written when the run is over.");
   return panel("Receipt", holdings.length ? el("span.quiet", `${holdings.filter((held) => held.state === "enforced").length} of ${holdings.length} enforced`) : null, body);
 }

@@ -76,6 +76,7 @@ export function quoted(word) {
 
 export function duration(ms) {
   if (ms === null || ms === undefined || Number.isNaN(ms)) return "";
+  if (ms === 0) return "below 1 ms";
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1000;
   if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;

@@ -22,7 +22,7 @@ export async function workflows({ show, signal }) {
     swap(
       place,
       runs.length
-        ? table("Workflow runs", ["Run", "State", "Steps", "Began", "Took"], runs.map((run) => row(`/workflows/${run.id}`, link(`#/workflows/${run.id}`, name(titleOf(run, names))), badge(run.state), progress(run), ago(run.created_at), run.finished_at ? duration(Date.parse(run.finished_at) - Date.parse(run.created_at)) : "")))
+        ? table("Workflow runs", ["Run", "State", "Steps", "Began", "Took"], runs.map((run) => row(`/workflows/${run.id}`, link(`#/workflows/${run.id}`, name(titleOf(run, names))), badge(run.state), progress(run), ago(run.created_at), duration((Date.parse(run.finished_at) || Date.now()) - Date.parse(run.created_at)))))
         : empty("No workflow has been run.", link("#/templates", templates.length ? "Choose a template to run" : "Make a template first")),
     );
   };
