@@ -37,6 +37,7 @@ const PROGRAMS: &[Program] = &[
     Program { name: "sshd", package: "openssh-server", why: "an engine on another host" },
     Program { name: "ssh", package: "openssh-client", why: "the way there" },
     Program { name: "newuidmap", package: "uidmap", why: "an engine without root" },
+    Program { name: "rootlesskit", package: "rootlesskit", why: "Docker without root" },
     Program { name: "setpriv", package: "util-linux", why: "to start it as its user" },
     Program { name: "ip", package: "iproute2", why: "a cable to a runner, to be pulled" },
     Program { name: "crun", package: "crun", why: "another runtime" },

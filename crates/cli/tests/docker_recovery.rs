@@ -1,6 +1,11 @@
 //! Owners that die, engines that die, and many at once: nothing of ours is left, nothing of others is touched, and
 //! a failing engine never looks like a failing command.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot look at its own surroundings has failed"
+)]
+
 use std::time::{Duration, Instant};
 
 use cofferdam_testkit::docker::{Engine, PrivateEngine, Which, as_root_and_as_user};
@@ -74,7 +79,17 @@ fn kills() -> u64 {
 #[test]
 #[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
 fn many_at_once_do_not_mix() {
-    let engine = Engine::shared(Which::Docker);
+    crowd(Which::Docker);
+}
+
+#[test]
+#[cfg_attr(not(feature = "test-podman"), ignore = "needs a Podman service: cargo xtask test")]
+fn many_at_once_do_not_mix_on_podman() {
+    crowd(Which::Podman);
+}
+
+fn crowd(which: Which) {
+    let engine = Engine::shared(which);
     let env = TestEnv::with_binary(BINARY);
     std::thread::scope(|scope| {
         let runs: Vec<_> = (0..32)
@@ -98,7 +113,16 @@ fn many_at_once_do_not_mix() {
 #[test]
 #[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
 fn an_engine_that_dies_is_a_failure_of_the_sandbox() {
-    let mut private = PrivateEngine::start();
+    dies(PrivateEngine::start());
+}
+
+#[test]
+#[cfg_attr(not(feature = "test-podman"), ignore = "needs Podman: cargo xtask test")]
+fn a_podman_service_that_dies_is_a_failure_of_the_sandbox() {
+    dies(PrivateEngine::podman());
+}
+
+fn dies(mut private: PrivateEngine) {
     let engine = private.engine();
     let env = TestEnv::with_binary(BINARY);
     let ready = env.workspace().join("ready");

@@ -168,11 +168,17 @@ fn a_socket_of_somebody_else_is_denied_to_an_ordinary_user() {
 #[test]
 fn an_address_with_a_password_is_not_shown() {
     let env = test_env();
-    let mut command = env.cofferdam();
-    command.args(["doctor", "--backend", "docker"]).env("DOCKER_HOST", "tcp://me:pa55@192.0.2.1:1");
-    let done = env.finish(command);
-    assert!(done.stdout_text().contains("DOCKER_HOST names tcp://…: not looked at"));
-    assert!(!done.stdout_text().contains("pa55"));
+    for (address, words) in [
+        ("tcp://me:pa55@192.0.2.1:1", "DOCKER_HOST holds more than a user, a host and a port"),
+        ("ssh://me:pa55@192.0.2.1", "DOCKER_HOST holds a password"),
+        ("tcp://192.0.2.1:2376", "DOCKER_HOST names another host by tcp://"),
+    ] {
+        let mut command = env.cofferdam();
+        command.args(["doctor", "--backend", "docker"]).env("DOCKER_HOST", address);
+        let done = env.finish(command);
+        assert!(done.stdout_text().contains(words), "{}", done.stdout_text());
+        assert!(!done.stdout_text().contains("pa55"));
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ const RELAXED: [&str; 2] = ["--relax", "limits"];
 #[test]
 #[cfg_attr(not(feature = "test-podman"), ignore = "needs Podman: cargo xtask test")]
 fn an_engine_without_root() {
-    let rootless = Rootless::start();
+    let rootless = Rootless::podman();
     let engine = rootless.engine();
     let env = TestEnv::with_binary(BINARY).unprivileged();
     limits_are_held_or_refused(&engine, &env);

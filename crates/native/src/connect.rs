@@ -62,6 +62,14 @@ pub fn is_same_user(socket: impl AsFd) -> io::Result<bool> {
     Ok(uid == geteuid().as_raw())
 }
 
+/// Whether whoever listens at the other end is the host's root, as far as the kernel can say so here: where ids are mapped, it
+/// cannot.
+pub fn is_roots(socket: impl AsFd) -> io::Result<bool> {
+    let (_, uid) = sys::peer(socket.as_fd()).map_err(|error| error.source)?;
+    let map = fs::read_to_string("/proc/self/uid_map")?;
+    Ok(uid == 0 && map.split_whitespace().eq(["0", "0", "4294967295"]))
+}
+
 /// From here on neither reading nor writing waits longer.
 pub fn bound(socket: impl AsFd, patience: Duration) -> io::Result<()> {
     set_socket_timeout(&socket, Timeout::Recv, Some(patience))?;
@@ -92,6 +100,16 @@ mod tests {
         let stream = unix_stream(&path, Duration::from_secs(1)).unwrap();
         assert!(listener.accept().is_ok());
         drop(stream);
+    }
+
+    #[test]
+    fn a_listener_of_ours_is_roots_only_where_we_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let stream = unix_stream(&path, Duration::from_secs(1)).unwrap();
+        let is_mapped = fs::read_to_string("/proc/self/uid_map").unwrap().lines().count() != 1;
+        assert_eq!(is_roots(&stream).unwrap(), geteuid().is_root() && !is_mapped);
     }
 
     #[test]

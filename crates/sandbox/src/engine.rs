@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::Lack;
+use cofferdam_native::connect;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -86,7 +87,7 @@ pub struct Engine {
 pub(crate) enum Sight {
     #[default]
     Same,
-    /// It is in a machine of its own, wherever that is.
+    /// It is in a machine of its own, wherever that is, or without root, where our files are a stranger's.
     Other,
 }
 
@@ -199,6 +200,14 @@ impl Engine {
             rights: Rights::Roots,
             sight: Sight::Same,
         })
+    }
+
+    /// Whether it is the host's root that listens there, by the kernel's word.
+    pub(crate) fn is_roots(&self) -> bool {
+        matches!(self.at, Endpoint::Socket(_))
+            && Stream::open(&self.at, Patience::Short.span())
+                .and_then(|stream| connect::is_roots(&*stream))
+                .unwrap_or(false)
     }
 
     pub(crate) fn get<T: DeserializeOwned>(

@@ -1,6 +1,6 @@
 //! Claims about container engines: real ones, of their own. `cargo xtask test` starts an engine for all tests
-//! and says where its socket is; a test that has to kill one starts [`PrivateEngine`]; [`Rootless`] is Podman without
-//! root; [`Sshd`] puts another host before an engine.
+//! and says where its socket is; a test that has to kill one starts [`PrivateEngine`]; [`Rootless`] is one
+//! without root; [`Sshd`] puts another host before an engine.
 
 mod rootless;
 mod sshd;
@@ -193,7 +193,7 @@ pub fn as_root_and_as_user(binary: &str, which: Which, claim: impl Fn(&Engine, &
     }
 }
 
-/// A Docker engine of one test's own, to be killed.
+/// An engine of one test's own, to be killed.
 #[derive(Debug)]
 pub struct PrivateEngine {
     dir: tempfile::TempDir,
@@ -214,6 +214,8 @@ enum Net {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Host {
     Same,
+    /// It is Podman's service instead.
+    Podman,
     /// It listens on a port of this host as well.
     Port(u16),
     /// It has crun, and gVisor's runtime, which is `runsc`.
@@ -239,6 +241,11 @@ const RUNSC: &str = "#!/bin/sh\nexec runsc --platform=ptrace --network=none \"$@
 impl PrivateEngine {
     pub fn start() -> Self {
         Self::with(Net::None, Host::Same)
+    }
+
+    /// Podman's service. What it started goes on without it.
+    pub fn podman() -> Self {
+        Self::with(Net::None, Host::Podman)
     }
 
     /// One with further runtimes, for users other than root.
@@ -292,6 +299,7 @@ impl PrivateEngine {
         };
         let mut command = match (self.net, &self.host) {
             (Net::Bridge, _) => unshared(&["--net", "--", "dockerd"]),
+            (Net::None, Host::Podman) => Command::new("podman"),
             (Net::None, Host::Same | Host::Port(_)) => Command::new("dockerd"),
             (Net::None, Host::Runtimes) => {
                 unshared(&["--mount", "--", "/bin/sh", "-c", WITHOUT_UNIFIED, "sh"])
@@ -311,24 +319,25 @@ impl PrivateEngine {
         if let Host::Port(port) = self.host {
             command.args(["--tls=false", "--host", &format!("tcp://127.0.0.1:{port}")]);
         }
-        if self.net == Net::None {
-            command.args(["--bridge", "none"]);
+        if self.host == Host::Podman {
+            command.arg("--root").arg(at("data")).arg("--runroot").arg(at("exec"));
+            command.args(["--runtime", "runc", "--cgroup-manager", "cgroupfs"]);
+            command.args(["system", "service", "--time=0", &self.engine().address()]);
+        } else {
+            if self.net == Net::None {
+                command.args(["--bridge", "none"]);
+            }
+            command.args(["--host", &self.engine().address(), "--data-root"]).arg(at("data"));
+            command.arg("--exec-root").arg(at("exec")).arg("--pidfile").arg(at("pid"));
+            command.args(["--iptables=false", "--ip6tables=false"]);
         }
         let daemon = command
-            .arg("--host")
-            .arg(format!("unix://{}", self.socket().display()))
-            .arg("--data-root")
-            .arg(at("data"))
-            .arg("--exec-root")
-            .arg(at("exec"))
-            .arg("--pidfile")
-            .arg(at("pid"))
-            .args(["--iptables=false", "--ip6tables=false"])
+            .current_dir(self.dir.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log.expect("a log can be made"))
             .spawn();
-        self.daemon = Some(daemon.unwrap_or_else(|e| panic!("cannot start dockerd: {e}")));
+        self.daemon = Some(daemon.unwrap_or_else(|e| panic!("cannot start an engine: {e}")));
         let engine = self.engine();
         let answers = || {
             let mut client = Command::new("docker");
@@ -338,14 +347,15 @@ impl PrivateEngine {
         };
         assert!(
             wait_until(Duration::from_secs(30), answers),
-            "dockerd does not answer:\n{}",
+            "the engine does not answer:\n{}",
             fs::read_to_string(at("log")).unwrap_or_default()
         );
         chown(self.socket(), Some(0), Some(ID)).expect("root can give a socket away");
     }
 
     pub fn engine(&self) -> Engine {
-        Engine { which: Which::Docker, socket: self.socket() }
+        let which = if self.host == Host::Podman { Which::Podman } else { Which::Docker };
+        Engine { which, socket: self.socket() }
     }
 
     fn socket(&self) -> PathBuf {

@@ -71,7 +71,7 @@ pub(super) const PODMAN: Engine = Engine {
     remedies: Remedies {
         install: "install Podman (https://podman.io/docs/installation)",
         start: "sudo systemctl enable --now podman.socket",
-        permit: "give yourself access to root's socket (that is as good as root); rootless Podman is not used",
+        permit: "use your own: systemctl --user enable --now podman.socket",
     },
     address: address::podman,
     backend: Backend::Podman,
@@ -104,8 +104,8 @@ fn container(place: &Place, engine: Engine) -> Check {
     let tried = match Found::find(engine.backend, &place.engines) {
         Ok(mut found) => match docker::unfit(&mut found, &place.engines) {
             Ok(None) if found.sight == Sight::Other => {
-                let why = "it does not see this host's programs, and a run there needs an image";
-                return engine.container.not_applicable(why);
+                let why = "not tried: it does not see this host's programs, and is sent a copy of the workspace";
+                return engine.container.warn(why, "name an image with --image");
             }
             Ok(None) => docker::trial(&found),
             Ok(Some(lack)) => return engine.container.fail(lack.reason, lack.remedy),

@@ -1,5 +1,5 @@
-//! Podman's service without root, for one test: as the user without privileges, who has an account and a range of ids
-//! in a mount namespace of the service's own. The host's files about accounts stay as they are.
+//! An engine without root, for one test: Podman's service, or Docker's daemon, as the user without privileges, who has an account and a range of ids
+//! in a mount namespace of the engine's own. The host's files about accounts stay as they are.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -13,6 +13,7 @@ use crate::wait_until;
 
 #[derive(Debug)]
 pub struct Rootless {
+    which: Which,
     dir: tempfile::TempDir,
     service: Child,
 }
@@ -22,12 +23,28 @@ const START: &str = r#"set -e
 for name in passwd group subuid subgid; do mount --bind "$1/$name" "/etc/$name"; done
 cd "$1/home"
 exec setpriv --reuid "$2" --regid "$2" --clear-groups env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-    HOME="$1/home" XDG_RUNTIME_DIR="$1/run" \
-    podman --runtime runc --cgroup-manager cgroupfs --storage-driver vfs \
+    HOME="$1/home" XDG_RUNTIME_DIR="$1/run" "#;
+
+const PODMAN: &str = r#"podman --runtime runc --cgroup-manager cgroupfs --storage-driver vfs \
     system service --time=0 "unix://$1/sock/podman.sock""#;
 
+/// As Docker's own script for it does, without a network. What the host has in `/run` is a link in there, and has to go
+/// before the daemon makes its own.
+const DOCKER: &str = r#"rootlesskit --state-dir="$1/run/kit" --net=host --copy-up=/etc --copy-up=/run \
+    --propagation=rslave /bin/sh -c 'rm -f /run/docker /run/containerd /run/xtables.lock; exec dockerd "$@"' sh \
+    --rootless --host "unix://$1/sock/docker.sock" --data-root "$1/home/data" --exec-root "$1/run/exec" \
+    --pidfile "$1/run/docker.pid" --bridge none --iptables=false --ip6tables=false --storage-driver vfs"#;
+
 impl Rootless {
-    pub fn start() -> Self {
+    pub fn podman() -> Self {
+        Self::start(Which::Podman)
+    }
+
+    pub fn docker() -> Self {
+        Self::start(Which::Docker)
+    }
+
+    fn start(which: Which) -> Self {
         let open = fs::Permissions::from_mode(0o711);
         let dir =
             tempfile::Builder::new().prefix("cofferdam-rootless-").permissions(open).tempdir();
@@ -49,8 +66,12 @@ impl Rootless {
             chown(at(name), Some(ID), Some(ID)).expect("root can give a directory away");
         }
         let log = fs::File::create(at("log")).expect("a log can be made");
+        let program = match which {
+            Which::Docker => DOCKER,
+            Which::Podman => PODMAN,
+        };
         let service = Command::new("unshare")
-            .args(["--mount", "--", "/bin/sh", "-c", START, "sh"])
+            .args(["--mount", "--", "/bin/sh", "-c", &format!("{START}{program}"), "sh"])
             .arg(dir.path())
             .arg(ID.to_string())
             .stdin(Stdio::null())
@@ -58,7 +79,7 @@ impl Rootless {
             .stderr(log)
             .spawn();
         let service = service.unwrap_or_else(|e| panic!("cannot start unshare: {e}"));
-        let rootless = Self { dir, service };
+        let rootless = Self { which, dir, service };
         let engine = rootless.engine();
         let answers = || {
             let mut client = Command::new("docker");
@@ -67,16 +88,16 @@ impl Rootless {
             client.status().is_ok_and(|status| status.success())
         };
         let log = || fs::read_to_string(rootless.dir.path().join("log")).unwrap_or_default();
-        assert!(wait_until(Duration::from_secs(30), answers), "podman does not answer:\n{}", log());
+        assert!(wait_until(Duration::from_secs(60), answers), "it does not answer:\n{}", log());
         rootless
     }
 
     pub fn engine(&self) -> Engine {
-        Engine { which: Which::Podman, socket: self.socket() }
+        Engine { which: self.which, socket: self.socket() }
     }
 
     fn socket(&self) -> PathBuf {
-        self.dir.path().join("sock/podman.sock")
+        self.dir.path().join(format!("sock/{}.sock", self.which.name()))
     }
 }
 

@@ -97,17 +97,16 @@ impl Info {
 
     /// Docker Desktop has a machine of its own; an engine with another kernel, or other memory, is on another one, by
     /// whatever way its socket came here.
-    fn sight(&self) -> Sight {
+    pub(super) fn sight(&self) -> Sight {
         // Of what one of both does not say, nothing follows.
         let kernel = kernel_release().filter(|_| !self.kernel_version.is_empty());
         let memory = total_memory().filter(|_| self.mem_total > 0);
         let other_kernel = kernel.is_some_and(|ours| ours != self.kernel_version);
         let other_memory = memory.is_some_and(|ours| ours.0 != self.mem_total);
-        if self.operating_system.contains("Docker Desktop") || other_kernel || other_memory {
-            Sight::Other
-        } else {
-            Sight::Same
-        }
+        let is_elsewhere =
+            self.operating_system.contains("Docker Desktop") || other_kernel || other_memory;
+        // Without root, its user is root in there, and whoever else is in there is a stranger to our files.
+        if is_elsewhere || self.has_option("name=rootless") { Sight::Other } else { Sight::Same }
     }
 
     /// Why no run at all can be carried out by such an engine.
@@ -121,10 +120,6 @@ impl Info {
         if self.own.as_ref().is_some_and(|own| !own.is_ours) {
             let reason = "it runs without root, and is another user's";
             return lack(reason, "run cofferdam as the user whose engine it is");
-        }
-        if self.has_option("name=rootless") {
-            let reason = "it runs rootless, where files would belong to ids that are not yours";
-            return lack(reason, "use the native backend, or an engine of root's");
         }
         None
     }
@@ -196,24 +191,21 @@ pub(crate) fn caps(
 fn far_off(engine: &Engine, spec: &SandboxSpec) -> Option<Lack> {
     let here = "use an engine on this host";
     let (reason, remedy) = if engine.flavor == Flavor::Podman {
-        ("it runs in a machine of its own, and is no Docker", here)
+        ("it does not see this host's files, and is no Docker", here)
     } else if !spec.purpose.is_command() {
-        ("it runs in a machine of its own, from which a session's socket cannot be reached", here)
+        ("it does not see this host's files, so that a session's socket cannot be reached", here)
     } else if wanted(spec).is_none() {
         (
-            "it runs in a machine of its own, which does not have this host's programs",
+            "it is sent a copy of the workspace alone, and does not have this host's programs",
             "name an image with --image",
         )
     } else if !spec.mounts.is_empty() {
         (
-            "it runs in a machine of its own, which does not see what is to be mounted",
+            "it is sent a copy of the workspace alone, and does not see what is to be mounted",
             "leave the mounts out",
         )
     } else if spec.repository.is_some() {
-        (
-            "it runs in a machine of its own, which does not see the repository outside the workspace",
-            here,
-        )
+        ("it is sent a copy of the workspace alone, and not the repository outside it", here)
     } else {
         return None;
     };
@@ -221,9 +213,10 @@ fn far_off(engine: &Engine, spec: &SandboxSpec) -> Option<Lack> {
 }
 
 fn asked(engine: &mut Engine, around: &Surroundings) -> Result<Info, EngineError> {
-    let mut info: Info = engine.get("/info", Patience::Short)?;
-    if engine.flavor == Flavor::Podman {
-        let libpod: Libpod = engine.get("/libpod/info", Patience::Short)?;
+    // It has answered a greeting. Podman starts programs to know itself, and with many who ask that takes its time.
+    let mut info: Info = engine.get("/info", Patience::Long)?;
+    if engine.flavor == Flavor::Podman && !engine.is_roots() {
+        let libpod: Libpod = engine.get("/libpod/info", Patience::Long)?;
         info.own = libpod.host.own(engine, around);
     }
     // Of what is not reached by a socket of this host nobody knows where it is, however much it looks like this one.
