@@ -3,13 +3,14 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::tree::Tree;
 use crate::drill::processes;
-use crate::drill::scene::{Actor, Ended, Scene};
+use crate::drill::scene::{Actor, Ended, PATIENCE, Scene};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Act {
@@ -164,8 +165,13 @@ impl<'a> Doer<'a> {
         match act {
             Act::Session => {
                 let holds = |p: &processes::Process| p.role() == "session holder";
-                if processes::below(&self.actor.home).iter().any(holds) {
-                    self.actor.finish(&["session", "stop", "--quiet"])?;
+                let end = Instant::now() + PATIENCE;
+                // One whose starter was killed may still be in the making, and is not to be found before it stands.
+                while processes::below(&self.actor.home).iter().any(holds) {
+                    let stop = self.actor.finish(&["session", "stop", "--quiet"])?;
+                    if Instant::now() >= end {
+                        return Ok(vec![format!("a session that does not stop: {}", stop.story())]);
+                    }
                 }
                 Ok(Vec::new())
             }
