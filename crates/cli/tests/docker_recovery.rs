@@ -6,6 +6,7 @@
     reason = "a test that cannot look at its own surroundings has failed"
 )]
 
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use cofferdam_testkit::docker::{Engine, PrivateEngine, Which, as_root_and_as_user};
@@ -68,6 +69,34 @@ fn a_command_ends_with_its_owner() {
         assert!(!alive.exists(), "somebody still writes");
         engine.command(env, ["gc"]).assert_exit(0);
     });
+}
+
+/// What a doctor makes to try the engine has no run.
+#[test]
+#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
+fn a_doctor_that_is_killed_leaves_nothing_to_the_next_clean_up() {
+    let (engine, env) = (Engine::shared(Which::Docker), TestEnv::with_binary(BINARY));
+    let mut met = false;
+    for _ in 0..10 {
+        let mut doctor = engine.cofferdam(&env);
+        let mut doctor = doctor.args(["doctor", "--json"]).stdout(Stdio::null()).spawn().unwrap();
+        let label = format!("label=cofferdam.run=cofferdam-probe-{}", doctor.id());
+        let trial = || engine.client(&["ps", "-aq", "--filter", &label]);
+        while doctor.try_wait().unwrap().is_none() && !met {
+            met = !trial().is_empty();
+        }
+        doctor.kill().unwrap();
+        doctor.wait().unwrap();
+        let gone = wait_until(Duration::from_secs(30), || {
+            engine.command(&env, ["gc"]).assert_exit(0);
+            trial().is_empty()
+        });
+        assert!(gone, "{}", trial());
+        if met {
+            return;
+        }
+    }
+    panic!("never met one at it");
 }
 
 /// How often: more in the long form of the tests.

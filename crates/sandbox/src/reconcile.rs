@@ -322,7 +322,8 @@ pub fn sweep_engines(
         let label = docker::state_label(state.root());
         let found = docker::marked(&engine, &label);
         let going_on: Vec<_> = Store::new(state).active()?.iter().map(RunId::to_string).collect();
-        let Cleared { removed, left } = docker::sweep(&engine, found, &going_on);
+        let goes_on = |run: &str| going_on.iter().any(|one| one == run) || trial::goes_on(run);
+        let Cleared { removed, left } = docker::sweep(&engine, found, goes_on);
         let lines: Vec<_> = removed
             .iter()
             .map(|name| {

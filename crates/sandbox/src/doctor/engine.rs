@@ -13,6 +13,7 @@ use cofferdam_core::caps::Lack;
 
 use super::Place;
 use super::check::{Check, Question, Status};
+use super::trial;
 use crate::backend::docker;
 use crate::engine::address::{self, Address};
 use crate::engine::ask::{self, Reached};
@@ -107,7 +108,9 @@ fn container(place: &Place, engine: Engine) -> Check {
                 let why = "not tried: it does not see this host's programs, and is sent a copy of the workspace";
                 return engine.container.warn(why, "name an image with --image");
             }
-            Ok(None) => docker::trial(&found),
+            Ok(None) => {
+                docker::trial(&found, &docker::run_labels(&trial::name(), &place.state_dir))
+            }
             Ok(Some(lack)) => return engine.container.fail(lack.reason, lack.remedy),
             Err(why) => Err(why),
         },

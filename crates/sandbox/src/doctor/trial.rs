@@ -43,9 +43,21 @@ pub(crate) fn sweep(state: &Path) -> Vec<Abandoned> {
     .collect()
 }
 
+/// Whether this is the name of a trial whose doctor lives.
+pub(crate) fn goes_on(name: &str) -> bool {
+    doctor(name).is_some_and(lives)
+}
+
 fn is_of_the_dead(name: &str) -> bool {
-    let pid = name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok());
-    pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
+    doctor(name).is_some_and(|pid| !lives(pid))
+}
+
+fn doctor(name: &str) -> Option<u32> {
+    name.strip_prefix(PREFIX)?.parse().ok()
+}
+
+fn lives(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
 }
 
 #[cfg(test)]
@@ -58,6 +70,7 @@ mod tests {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let dead = format!("{PREFIX}{}", child.id());
+        assert!(goes_on(&name()) && !goes_on(&dead) && !goes_on("else"));
         let others = [name(), "cofferdam-probe-x".to_owned(), "else".to_owned()];
         for name in [&dead].into_iter().chain(&others) {
             fs::create_dir_all(dir.path().join(format!(".{name}/state"))).unwrap();

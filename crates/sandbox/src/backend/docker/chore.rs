@@ -99,8 +99,8 @@ fn lived(engine: &Engine, request: &Value) -> Result<Result<i64, EngineError>, E
 }
 
 /// Whether a container can be made, run and removed: what came of it, in words.
-pub(crate) fn trial(engine: &Engine) -> Result<(), String> {
-    let (script, user, labels) = ("exit 42", "65534:65534", &BTreeMap::new());
+pub(crate) fn trial(engine: &Engine, labels: &BTreeMap<String, String>) -> Result<(), String> {
+    let (script, user) = ("exit 42", "65534:65534");
     match done(engine, &Chore { script, user, labels, bind: None }) {
         Ok(42) => Ok(()),
         Ok(code) => Err(format!("a container that was to exit with 42 exited with {code}")),

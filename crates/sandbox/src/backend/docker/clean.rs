@@ -80,7 +80,7 @@ pub(crate) fn marked(engine: &Engine, state: &str) -> Marks {
 
 /// Removes of `found` what belongs to no run that is going on. Those are to be listed after `found`: then
 /// nothing that was just begun is mistaken for something left over.
-pub(crate) fn sweep(engine: &Engine, found: Marks, going_on: &[String]) -> Cleared {
+pub(crate) fn sweep(engine: &Engine, found: Marks, goes_on: impl Fn(&str) -> bool) -> Cleared {
     let mut cleared = Cleared::default();
     for (list, found) in found.0 {
         let kind = list.kind();
@@ -92,7 +92,7 @@ pub(crate) fn sweep(engine: &Engine, found: Marks, going_on: &[String]) -> Clear
             }
         };
         for Marked { id, run } in found {
-            if run.as_ref().is_some_and(|run| going_on.contains(run)) {
+            if run.as_deref().is_some_and(&goes_on) {
                 continue;
             }
             match list.remove(engine, &id) {
