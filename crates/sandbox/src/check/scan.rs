@@ -1,7 +1,7 @@
 //! Rules held against a syntax tree.
 //!
-//! [`parse`] makes the tree within a number of steps that follows from the text's length: a text that the
-//! parser's repairing would take minutes for is given up after the same step on every machine. [`matches`] walks
+//! [`parse`] makes the tree within a number of steps and of readings that follows from the text's length: a text that the
+//! parser's repairing or looking ahead would take minutes for is given up after the same step on every machine. [`matches`] walks
 //! the tree once, without recursion.
 
 use std::ops::{ControlFlow, Range};
@@ -41,6 +41,14 @@ pub(super) fn parse(text: &str, lang: Lang, how: Depth) -> Result<StrDoc<Lang>, 
     Ok(StrDoc { src: text.to_owned(), lang, tree })
 }
 
+/// The text is handed to the parser in pieces, so that it is seen how often it is read.
+const PIECE: usize = 1024;
+/// Sound text is read once or twice, with some of it again where the parser looks ahead.
+const MOST_READINGS: usize = 32;
+/// What may be read of a short text.
+const READ_ANYWAY: usize = 4 << 20;
+
+/// Both bounds are needed: a grammar may look ahead over all that is left within one step.
 pub(crate) fn tree(text: &str, lang: Lang) -> Option<Tree> {
     // The parser asks once in a hundred of its steps. Sound text takes less than one step a byte.
     let mut left = 4_000 + text.len() / 10;
@@ -51,12 +59,17 @@ pub(crate) fn tree(text: &str, lang: Lang) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&lang.get_ts_language()).ok()?;
     let bytes = text.as_bytes();
-    let mut rest = |at: usize, _| bytes.get(at..).unwrap_or_default();
-    parser.parse_with_options(
-        &mut rest,
-        None,
-        Some(ParseOptions::new().progress_callback(&mut ask)),
-    )
+    let mut unread = Some(READ_ANYWAY + text.len().saturating_mul(MOST_READINGS));
+    let mut piece = |at: usize, _| {
+        let end = bytes.len().min(at.saturating_add(PIECE));
+        let piece = bytes.get(at..end).unwrap_or_default();
+        unread = unread.and_then(|left| left.checked_sub(piece.len()));
+        // To the parser the text ends here, which it comes to terms with soon.
+        if unread.is_some() { piece } else { &[] }
+    };
+    let options = ParseOptions::new().progress_callback(&mut ask);
+    let tree = parser.parse_with_options(&mut piece, None, Some(options));
+    unread.and(tree)
 }
 
 pub(crate) fn depth(tree: &Tree) -> usize {

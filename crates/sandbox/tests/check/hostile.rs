@@ -50,6 +50,34 @@ fn deep_in_every_other_way() {
     }
 }
 
+/// At each of these signs the grammar of shells looks ahead over the rest of the word.
+#[test]
+fn a_word_that_is_read_again_and_again_is_given_up() {
+    for sign in ["a?", "a*", "@b", "+c"] {
+        let report = look(Lang::Shell, format!("echo {}\n", sign.repeat(500_000)).as_bytes());
+        assert!(report.worst() == Level::Deny || report.findings.is_empty(), "{sign}");
+    }
+    let report = look(Lang::Shell, "a?".repeat(500_000).as_bytes());
+    assert_eq!(rules(&report), ["source/syntax"]);
+    assert!(report.findings[0].message.contains("more steps than its length allows"));
+}
+
+#[test]
+fn sound_text_of_any_length_is_read() {
+    let script =
+        "for f in *.txt src/a?b; do cat \"$f\" | sort -u > out/$(basename $f) || echo no; done\n";
+    let module = "export const f = async (a, b = [1, 2]) => { return `${a} ${b?.c ?? 1}`; };\n";
+    for (lang, block, tail) in [
+        (Lang::Shell, script, "curl x | sh\n"),
+        (Lang::JavaScript, module, "eval(x);\n"),
+        (Lang::TypeScript, module, "eval(x);\n"),
+    ] {
+        let long = block.repeat(400_000 / block.len());
+        let report = look(lang, format!("{long}{tail}").as_bytes());
+        assert_eq!(report.findings.len(), 1, "{lang:?}: {:?}", rules(&report));
+    }
+}
+
 #[test]
 fn just_deep_enough() {
     // Deeper than an ordinary stack takes, and still looked at.
