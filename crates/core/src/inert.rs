@@ -66,7 +66,8 @@ impl fmt::Display for Inert<'_> {
 }
 
 /// JSON text that is inert as well, and means the same: whatever is not plainly visible is escaped. Such
-/// characters can only stand inside strings, where an escape may stand for any of them.
+/// characters can only stand inside strings, where an escape may stand for any of them; but for the white space between
+/// values.
 pub fn json(text: &str) -> String {
     // Most texts are plain throughout.
     if text.bytes().all(|b| b == b'\n' || (b.is_ascii() && is_plain(char::from(b)))) {
@@ -76,6 +77,9 @@ pub fn json(text: &str) -> String {
     for c in text.chars() {
         if c == '\n' || is_plain(c) {
             inert.push(c);
+        } else if matches!(c, '\t' | '\r') {
+            // Between values, where an escape would be none: inside of strings JSON has no bare ones.
+            inert.push(' ');
         } else {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
@@ -163,6 +167,14 @@ mod tests {
             assert_eq!(serde_json::from_str::<serde_json::Value>(&inert).unwrap(), value);
             assert!(inert.chars().all(|c| c == '\n' || is_plain(c)), "{inert:?}");
         }
+    }
+
+    #[test]
+    fn white_space_between_values_stays_white_space() {
+        let inert = json("{\"a\\t\":\t[1,\r\n\"\u{202e}\"]}");
+        assert_eq!(inert, "{\"a\\t\": [1, \n\"\\u202e\"]}");
+        let value = serde_json::json!({ "a\t": [1, "\u{202e}"] });
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&inert).unwrap(), value);
     }
 
     #[test]

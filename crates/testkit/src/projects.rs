@@ -98,6 +98,28 @@ pub const PROJECTS: &[Project] = &[
         test: Some("npm test"),
     },
     Project {
+        name: "node-several",
+        files: &[
+            ("README.md", "two that have nothing in common\n"),
+            (".nvmrc", "lts/hydrogen\n"),
+            // What an installation puts there, made without a registry.
+            (
+                "api/package.json",
+                "{\"name\":\"api\",\"version\":\"1.0.0\",\"scripts\":{\"test\":\"node --test\",\"postinstall\":\"mkdir -p node_modules/plus && echo 'module.exports = (a, b) => a + b;' > node_modules/plus/index.js\"}}\n",
+            ),
+            ("api/sum.js", "module.exports = require('plus');\n"),
+            ("api/sum.test.js", NODE_TEST.1),
+            (
+                "web/package.json",
+                "{\"name\":\"web\",\"version\":\"1.0.0\",\"scripts\":{\"test\":\"node --test\",\"postinstall\":\"mkdir -p node_modules/@math/sum node_modules/zero && echo 'module.exports = (a, b) => require(\\\"zero\\\") + a + b;' > node_modules/@math/sum/index.js && echo 'module.exports = 0;' > node_modules/zero/index.js\"}}\n",
+            ),
+            ("web/sum.js", "module.exports = require('@math/sum');\n"),
+            ("web/sum.test.js", NODE_TEST.1),
+        ],
+        is: &[["node", "18.20", "npm", "alpine"]],
+        test: Some("cd api && npm test && cd ../web && npm test"),
+    },
+    Project {
         name: "node-pnpm",
         files: &[
             (

@@ -48,6 +48,7 @@ projects! {
     go "go" GO;
     go_with_c "go-cgo" ("c_test.go", "package sum\n\nimport \"testing\"\n\nfunc TestTwo(t *testing.T) {\n\tif Two() != 3 {\n\t\tt.Fatal(\"no\")\n\t}\n}\n");
     node "node-npm" NODE;
+    several_of_node "node-several" ("web/sum.js", NODE.1);
     python "python-pip" PYTHON;
     python_with_a_pyproject "python-pyproject" PYTHON;
     rust "rust" RUST;

@@ -1,6 +1,8 @@
 //! How the dependencies of a part get into the image: outside of the workspace, which is mounted over what the
 //! image has there, and readable by whoever works in it.
 
+mod node;
+
 use super::instruction::Instruction::{self, Copy, Env, Run, Why, Workdir};
 use super::tree::join;
 use super::version::Version;
@@ -14,7 +16,7 @@ pub(super) fn layers(part: &Part, tree: &Tree) -> (Vec<Instruction>, &'static [&
     match part.language {
         Language::Go => (golang(part, tree), &["/usr/local/go/bin"]),
         Language::Rust => (rust(part, tree), &[]),
-        Language::Node => (node(part, tree), &["/node_modules/.bin"]),
+        Language::Node => (node::layers(part, tree), &["/node_modules/.bin"]),
         Language::Python => (python(part, tree), &["/opt/venv/bin", "/opt/tools/bin"]),
         Language::Java => (java(part, tree), &["/opt/java/openjdk/bin"]),
         Language::Ruby => (ruby(part, tree), &[]),
@@ -103,85 +105,6 @@ fn rust(part: &Part, tree: &Tree) -> Vec<Instruction> {
     }
     all.push(Env(vec![("CARGO_NET_OFFLINE", "true".to_owned())]));
     all
-}
-
-fn node(part: &Part, tree: &Tree) -> Vec<Instruction> {
-    let Some(root) = part.dirs.first() else { return Vec::new() };
-    let has = |name: &str| tree.has(&join(root, name));
-    let mut all = Vec::new();
-    let version = |known: Version| part.tool_version.unwrap_or(known);
-    let tool = match part.tool {
-        Tool::Pnpm => Some(("pnpm", version(Version::line(9, 15)))),
-        Tool::Yarn => Some(("yarn", version(Version::line(1, 22)))),
-        Tool::Bun => Some(("bun", version(Version::line(1, 2)))),
-        _ => None,
-    };
-    if let Some((name, version)) = tool {
-        // The fourth generation of yarn has another name in the registry.
-        let package = if name == "yarn" && version.major > 1 { "@yarnpkg/cli-dist" } else { name };
-        all.push(Why("The package manager that the project uses."));
-        let step = format!("command -v {name} > /dev/null || npm install -g {package}@{version}");
-        all.push(Run { caches: &["/root/.npm"], steps: vec![step] });
-    }
-    all.push(Why(
-        "Packages, in the image, where programs in /workspace find them: no network is needed later.",
-    ));
-    let names = [
-        "package.json",
-        "package-lock.json",
-        "npm-shrinkwrap.json",
-        "pnpm-lock.yaml",
-        "pnpm-workspace.yaml",
-        "yarn.lock",
-        "bun.lock",
-        "bun.lockb",
-    ];
-    let members: Vec<String> = part
-        .dirs
-        .iter()
-        .filter(|dir| root.is_empty() || dir.starts_with(&format!("{root}/")) || *dir == root)
-        .cloned()
-        .collect();
-    all.extend(copies(tree, &members, &names));
-    all.push(place(root));
-    let (cache, step): (&'static [&'static str], _) = match part.tool {
-        Tool::Pnpm if has("pnpm-lock.yaml") => (
-            &["/root/.local/share/pnpm"],
-            "pnpm install --frozen-lockfile --config.node-linker=hoisted",
-        ),
-        Tool::Pnpm => (&["/root/.local/share/pnpm"], "pnpm install --config.node-linker=hoisted"),
-        Tool::Yarn if version(Version::line(1, 22)).major > 1 => {
-            (&["/root/.yarn"], "YARN_NODE_LINKER=node-modules yarn install")
-        }
-        Tool::Yarn if has("yarn.lock") => {
-            (&["/root/.cache/yarn"], "yarn install --frozen-lockfile")
-        }
-        Tool::Yarn => (&["/root/.cache/yarn"], "yarn install"),
-        Tool::Bun => (&["/root/.bun"], "bun install"),
-        _ if has("package-lock.json") || has("npm-shrinkwrap.json") => (&["/root/.npm"], "npm ci"),
-        _ => (&["/root/.npm"], "npm install --no-audit --no-fund"),
-    };
-    let base = join(DEPS, root).trim_end_matches('/').to_owned();
-    let mut steps = vec![
-        step.to_owned(),
-        "mkdir -p node_modules".to_owned(),
-        format!("ln -s {base}/node_modules /node_modules"),
-    ];
-    // Members of a workspace are linked to by their place, and their sources are in /workspace.
-    let mut tops: Vec<&str> = members.iter().filter_map(|dir| below(dir, root)).collect();
-    tops.dedup();
-    for top in tops {
-        steps.push(format!("rm -rf {base}/{top}"));
-        steps.push(format!("ln -s /workspace/{}{top} {base}/{top}", slash(root)));
-    }
-    all.push(Run { caches: cache, steps });
-    all
-}
-
-/// The first name of `dir` below `root`.
-fn below<'a>(dir: &'a str, root: &str) -> Option<&'a str> {
-    let rest = if root.is_empty() { dir } else { dir.strip_prefix(root)?.strip_prefix('/')? };
-    rest.split('/').next().filter(|name| !name.is_empty())
 }
 
 /// Prints what a pyproject.toml depends on, one requirement a line.

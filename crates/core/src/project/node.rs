@@ -1,5 +1,7 @@
 //! JavaScript: `package.json` and what lies beside it.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::version::Version;
@@ -11,6 +13,9 @@ pub(super) const KNOWN: &[Version] =
 
 /// Names of lines, as `lts/iron` has them.
 const NAMED: &[(&str, u32)] = &[("gallium", 16), ("hydrogen", 18), ("iron", 20), ("jod", 22)];
+
+/// Where a manifest names packages.
+const KINDS: [&str; 3] = ["dependencies", "devDependencies", "optionalDependencies"];
 
 /// Packages that are compiled where they are installed, or bring programs linked with glibc.
 const NATIVE: &[&str] = &[
@@ -57,7 +62,9 @@ pub(super) fn find(tree: &Tree, notes: &mut Vec<Note>) -> Option<Part> {
     let (root, first) = manifests.first()?;
     let mise = tools::mise(tree);
     let mut told = Vec::new();
-    for (dir, _) in &manifests {
+    // One at the top is for all of them.
+    let top = (!dirs.iter().any(String::is_empty)).then_some("");
+    for dir in manifests.iter().map(|(dir, _)| dir.as_str()).chain(top) {
         for name in [".nvmrc", ".node-version"] {
             told.extend(
                 tree.at(dir, name).map(|text| Told::new(tree::join(dir, name), named(text))),
@@ -75,15 +82,7 @@ pub(super) fn find(tree: &Tree, notes: &mut Vec<Note>) -> Option<Part> {
     told.retain(|told| !matches!(told.text, "node" | "stable" | "current" | "lts/*" | "*"));
     let (version, why) = choose(Language::Node, &told, KNOWN, notes);
     let (tool, tool_version, by) = tool(tree, root, first, notes);
-    let is_workspace =
-        first.get("workspaces").is_some() || tree.at(root, "pnpm-workspace.yaml").is_some();
-    if manifests.len() > 1 && !is_workspace {
-        let file = tree::join(root, "package.json");
-        notes.push(Note::new(
-            &file,
-            "only its packages will be in the image, as several have no common one",
-        ));
-    }
+    notes.extend(told_twice(tree, &dirs, &manifests));
     let native = manifests.iter().find_map(|(_, manifest)| native(manifest));
     let (system, because) = match native {
         Some(name) => (System::Debian, format!("Debian, as {name} is native code")),
@@ -94,6 +93,61 @@ pub(super) fn find(tree: &Tree, notes: &mut Vec<Note>) -> Option<Part> {
     };
     let reasons = vec![why, by, because];
     Some(Part { language: Language::Node, version, tool, tool_version, dirs, system, reasons })
+}
+
+/// Projects with their members, each with its root first. What lies in a workspace is a member of it; whatever else is
+/// there stands by itself.
+pub(super) fn groups(tree: &Tree, dirs: &[String]) -> Vec<Vec<String>> {
+    let mut groups: Vec<Vec<String>> = Vec::new();
+    for dir in dirs {
+        let lies_in = |root: &str| root.is_empty() || dir.starts_with(&format!("{root}/"));
+        let of = |group: &&mut Vec<String>| {
+            group.first().is_some_and(|root| lies_in(root) && is_workspace(tree, root))
+        };
+        match groups.iter_mut().find(of) {
+            Some(group) => group.push(dir.clone()),
+            None => groups.push(vec![dir.clone()]),
+        }
+    }
+    groups
+}
+
+fn is_workspace(tree: &Tree, root: &str) -> bool {
+    let manifest = tree.at(root, "package.json").map(serde_json::from_str::<Value>);
+    let says = |manifest: Value| manifest.get("workspaces").is_some();
+    manifest.and_then(Result::ok).is_some_and(says)
+        || tree.at(root, "pnpm-workspace.yaml").is_some()
+}
+
+/// Projects that stand by themselves, and of which packages are wanted in another version than an earlier one wants.
+fn told_twice(tree: &Tree, dirs: &[String], manifests: &[(String, Value)]) -> Vec<Note> {
+    let mut known: BTreeMap<&str, &Value> = BTreeMap::new();
+    let mut notes = Vec::new();
+    for group in groups(tree, dirs) {
+        let wanted: Vec<_> = manifests
+            .iter()
+            .filter(|(dir, _)| group.contains(dir))
+            .flat_map(|(_, manifest)| {
+                KINDS.iter().filter_map(|kind| manifest.get(kind)?.as_object())
+            })
+            .flatten()
+            .collect();
+        let others = wanted.iter().filter(|(name, version)| {
+            known.get(name.as_str()).is_some_and(|first| first != version)
+        });
+        let others = others.count();
+        if others > 0 {
+            let file = tree::join(group.first().map_or("", String::as_str), "package.json");
+            let text = format!(
+                "{others} of its packages are wanted in another version by an earlier project, whose is found first"
+            );
+            notes.push(Note::new(&file, &text));
+        }
+        for (name, version) in wanted {
+            known.entry(name).or_insert(version);
+        }
+    }
+    notes
 }
 
 /// `lts/iron` by its number.
@@ -109,7 +163,7 @@ fn named(text: &str) -> &str {
     }
 }
 
-fn tool(
+pub(super) fn tool(
     tree: &Tree,
     root: &str,
     manifest: &Value,
@@ -160,8 +214,7 @@ fn tool_name(tool: Tool) -> &'static str {
 
 fn native(manifest: &Value) -> Option<&'static str> {
     let of = |kind: &str| manifest.get(kind).and_then(Value::as_object);
-    let kinds = ["dependencies", "devDependencies", "optionalDependencies"];
     let has =
-        |name: &str| kinds.iter().any(|kind| of(kind).is_some_and(|all| all.contains_key(name)));
+        |name: &str| KINDS.iter().any(|kind| of(kind).is_some_and(|all| all.contains_key(name)));
     NATIVE.iter().copied().find(|name| has(name))
 }

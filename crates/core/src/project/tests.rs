@@ -157,3 +157,30 @@ fn a_base_is_pinned_to_what_the_engine_knows() {
     let proposal = propose(&tree, &Source::Files, &digests).unwrap();
     assert!(proposal.files[0].text.contains(&format!("\nFROM {pinned}\n")));
 }
+
+#[test]
+fn projects_without_a_common_one_are_installed_each_by_its_own_manager() {
+    let mut tree = Tree::default();
+    tree.add("api/package.json", br#"{"dependencies":{"a":"^1","b":"1"}}"#);
+    tree.add("api/package-lock.json", b"{}");
+    tree.add("site/package.json", br#"{"dependencies":{"a":"^2","b":"1"},"workspaces":["x"]}"#);
+    tree.add("site/yarn.lock", b"");
+    tree.add("site/x/package.json", b"{}");
+    let proposal = propose(&tree, &Source::Files, &Digests::new()).unwrap();
+    let text = &proposal.files[0].text;
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} is not in\n{text}"));
+    assert!(at("WORKDIR /opt/deps/api\n") < at("npm ci"));
+    assert!(at("npm ci") < at("WORKDIR /opt/deps/site\n"));
+    assert!(at("npm install -g yarn@1.22") < at("yarn install --frozen-lockfile"));
+    // A member is its workspace's, and has no place of its own.
+    assert!(!text.contains("WORKDIR /opt/deps/site/x"));
+    at("ln -s /workspace/site/x /opt/deps/site/x");
+    let notes: Vec<_> = proposal
+        .findings
+        .notes
+        .iter()
+        .filter(|note| note.text.contains("another version"))
+        .collect();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].about == "site/package.json" && notes[0].text.starts_with("1 of"));
+}
