@@ -98,11 +98,25 @@ fn is_test(file: &str, test: &str) -> bool {
     if claims.take_while(|line| **line != "}").any(|line| line.strip_suffix(',') == Some(test)) {
         return true;
     }
-    let plain = format!("fn {test}(");
-    let waiting = format!("async fn {test}(");
-    let at = lines.iter().position(|line| line.starts_with(&plain) || line.starts_with(&waiting));
+    let begins = format!("fn {test}(");
+    let before = ["", "async ", "pub(crate) ", "pub(crate) async "];
+    let is_it = |line: &&str| {
+        before.iter().any(|words| line.strip_prefix(words).is_some_and(|l| l.starts_with(&begins)))
+    };
+    let Some(at) = lines.iter().position(is_it) else { return false };
     let is_attribute = |line: &&str| *line == "#[test]" || line.starts_with("#[tokio::test");
-    at.is_some_and(|at| lines[at.saturating_sub(4)..at].iter().any(is_attribute))
+    let own = lines[..at].iter().rev().take_while(|line| !line.is_empty());
+    own.into_iter().any(is_attribute) || is_listed(Path::new(file), test)
+}
+
+/// Whether the file that has this one as a module lists the test by name, for a macro that makes it several tests.
+fn is_listed(file: &Path, test: &str) -> bool {
+    let (Some(dir), Some(module)) = (file.parent(), file.file_stem()) else { return false };
+    let line = format!("{}::{test},", module.display());
+    [dir.join("main.rs"), dir.with_extension("rs")].iter().any(|above| {
+        let source = fs::read_to_string(root().join(above)).unwrap_or_default();
+        source.lines().any(|found| found.trim() == line)
+    })
 }
 
 #[test]
