@@ -47,11 +47,11 @@ impl Ground {
         let content = CONTENTS[usize::from(detail % 4)];
         let target = place(Path::new(""), *other);
         match act % 16 {
-            0 => fs::write(below, content),
+            0 => write(&below, content),
             1 => fs::create_dir_all(below),
             2 => symlink(target, below),
             3 => mode(&below, *detail),
-            4 | 5 => fs::write(above, content),
+            4 | 5 => write(&above, content),
             6 => fs::create_dir_all(above),
             7 => symlink(target, above),
             8 | 9 => special(&above, FileType::CharacterDevice),
@@ -91,6 +91,14 @@ fn place(root: &Path, choice: u8) -> PathBuf {
     let depth = usize::from(choice % 3) + 1;
     let name = |at: &u8| std::ffi::OsStr::from_bytes(NAMES[usize::from(*at)]).to_owned();
     names[..depth].iter().map(name).fold(root.to_owned(), |path, name| path.join(name))
+}
+
+/// Never into a pipe, which would wait for somebody who reads it.
+fn write(path: &Path, content: &str) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(there) if !there.is_file() => Ok(()),
+        _ => fs::write(path, content),
+    }
 }
 
 fn special(path: &Path, kind: FileType) -> io::Result<()> {
