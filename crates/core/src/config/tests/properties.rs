@@ -76,6 +76,8 @@ fn samples(key: Key) -> &'static [&'static str] {
 /// Whether `a` allows something that `b` does not. Image is no matter of more or less.
 fn allows_more(key: Key, a: &Value, b: &Value) -> bool {
     let rank = |value: &Value| match value {
+        // What is kept from the program.
+        Value::Size(size) if key == Key::SandboxDiskReserve => u64::MAX - size.0,
         Value::Size(size) => size.0,
         Value::Cpus(cpus) => cpus.millis.into(),
         Value::Count(count) => (*count).into(),
