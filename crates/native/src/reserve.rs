@@ -17,7 +17,7 @@ const SOONEST: Duration = Duration::from_millis(20);
 const LATEST: Duration = Duration::from_secs(10);
 /// Of a small disk only this part is kept free.
 const PART: u64 = 20;
-/// This part of the files that a disk can have is left to others. Some have no such bound, and say that it is 0.
+/// This part of the files that a disk can have is left to others.
 const PART_OF_FILES: u64 = 100;
 
 /// What is to stay free where `dir` is.
@@ -32,16 +32,20 @@ impl Reserve<'_> {
     fn room(&self) -> Room {
         let Ok(disk) = statvfs(self.dir) else { return Room::UNKNOWN };
         let (free, all) = (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize);
-        let files = match disk.f_files {
-            0 => u64::MAX,
-            all => disk.f_favail.saturating_sub(all / PART_OF_FILES),
-        };
-        Room { bytes: free.saturating_sub(self.bytes.min(all / PART)), files }
+        Room {
+            bytes: left(free, all, self.bytes.min(all / PART)),
+            files: left(disk.f_favail, disk.f_files, disk.f_files / PART_OF_FILES),
+        }
     }
 
     pub fn is_used_up(&self) -> bool {
         self.bytes > 0 && self.room().is_gone()
     }
+}
+
+/// Some file systems have no bound, and say that it is 0.
+fn left(free: u64, all: u64, kept: u64) -> u64 {
+    if all == 0 { u64::MAX } else { free.saturating_sub(kept) }
 }
 
 /// What may still be written.
@@ -116,6 +120,7 @@ mod tests {
         assert!(some.bytes < all.bytes, "{some:?} of {all:?}");
         let gone = Reserve { dir: Path::new("/nonexistent"), bytes: 1 };
         assert_eq!(gone.room(), Room::UNKNOWN);
+        assert_eq!((left(7, 100, 5), left(5, 100, 5), left(0, 0, 0)), (2, 0, u64::MAX));
         assert!(!gone.is_used_up());
     }
 }

@@ -52,14 +52,21 @@ export function swap(node, ...children) {
   return node;
 }
 
-/** `swap`, where `data` is other than it was; the focus stays on the control with the same words. */
+/** `swap`, where `data` is other than it was. The row that is stood on stays that row, and the focus stays on it, or on the control with the same words in it. */
 export function renew(node, data, ...children) {
   const key = JSON.stringify(data);
   if (node.shownData === key) return;
   node.shownData = key;
-  const focused = node.contains(document.activeElement) ? document.activeElement.textContent : null;
+  const focused = node.contains(document.activeElement) ? document.activeElement : null;
+  const [stood, held] = [node.querySelector("[data-row].at"), focused?.closest("[data-row]")].map((one) => one?.dataset.row);
   swap(node, ...children.map((child) => (typeof child === "function" ? child() : child)));
-  if (focused) [...node.querySelectorAll("a, button")].find((one) => one.textContent === focused)?.focus();
+  const again = (place) => place && node.querySelector(`[data-row="${CSS.escape(place)}"]`);
+  again(stood)?.classList.add("at");
+  if (!focused) return;
+  const within = again(held);
+  const control = [...(within ?? node).querySelectorAll("a, button")].find((one) => one.textContent === focused.textContent);
+  if (!control) within?.setAttribute("tabindex", "-1");
+  (control ?? within)?.focus({ preventScroll: true });
 }
 
 export function button(label, onclick, attributes = {}) {

@@ -6,7 +6,9 @@ import { go } from "./router.js";
 
 const GOES = { o: ["/", "overview"], t: ["/tasks", "tasks"], a: ["/approvals", "approvals"], w: ["/workflows", "workflows"], p: ["/projects", "projects"], r: ["/runners", "runners"] };
 const own = new Map();
-let went = 0;
+// The clock begins with the page: 0 would be a moment ago.
+const NEVER = -Infinity;
+let went = NEVER;
 
 /** `bind("a", "approve", f, signal)`: for as long as the view is there. */
 export function bind(key, meaning, action, signal) {
@@ -24,7 +26,7 @@ export function start() {
       return;
     }
     const goesTo = performance.now() - went < 1200 && GOES[event.key];
-    went = event.key === "g" ? performance.now() : 0;
+    went = event.key === "g" ? performance.now() : NEVER;
     const bound = own.get(event.key);
     if (goesTo) go(goesTo[0]);
     else if (bound) bound.action(event);

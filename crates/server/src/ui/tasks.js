@@ -18,7 +18,6 @@ export async function tasks({ show, signal, query }) {
   const draw = async () => {
     const page = await api.get("/v1/tasks", { ...filter, limit: most }, signal);
     if (signal.aborted) return;
-    const at = place.querySelector(".at")?.getAttribute("data-row");
     const names = new Map(projects.map((project) => [project.id, project.name]));
     renew(
       place,
@@ -26,7 +25,6 @@ export async function tasks({ show, signal, query }) {
       () => page.items.length ? table("Tasks", ["Task", "State", "Project", "Took", "Made", "Id"], page.items.map((task) => line(task, names))) : nothing(filter),
       () => page.next && button("Show more", () => { most = Math.min(most + 100, 1000); draw(); }),
     );
-    if (at) place.querySelector(`[data-row="${CSS.escape(at)}"]`)?.classList.add("at");
   };
   const change = (key) => (event) => {
     filter[key] = event.target.value.trim();
