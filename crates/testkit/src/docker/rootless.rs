@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -77,6 +78,7 @@ impl Rootless {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
+            .process_group(0)
             .spawn();
         let service = service.unwrap_or_else(|e| panic!("cannot start unshare: {e}"));
         let rootless = Self { which, dir, service };
@@ -105,6 +107,10 @@ impl Drop for Rootless {
     fn drop(&mut self) {
         signal("-TERM", self.service.id());
         self.service.wait().expect("it can be waited for");
+        // Podman goes on in a child, which its parent does not always take along. Where it did, there is no group any more.
+        let group = format!("-{}", self.service.id());
+        let mut kill = Command::new("kill");
+        kill.args(["-KILL", "--", &group]).stderr(Stdio::null()).status().ok();
         // A process of its own keeps its namespaces.
         let pause = self.dir.path().join("run/libpod/tmp/pause.pid");
         if let Some(pid) = fs::read_to_string(pause).ok().and_then(|pid| pid.trim().parse().ok()) {
