@@ -78,9 +78,10 @@ pub struct Lookout<'a> {
 }
 
 impl<'a> Lookout<'a> {
-    /// None where nothing is to be kept free.
+    /// None where nothing is to be kept free. Whoever starts something has just looked: most commands are over before the
+    /// first look.
     pub fn over(reserve: Reserve<'a>) -> Option<Self> {
-        (reserve.bytes > 0).then(|| Self { reserve, next: Instant::now() })
+        (reserve.bytes > 0).then(|| Self { reserve, next: Instant::now() + SOONEST })
     }
 
     pub fn next(&self) -> Instant {

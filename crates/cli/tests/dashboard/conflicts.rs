@@ -17,9 +17,7 @@ fn clashing(server: &Server, person: &Person) -> std::path::PathBuf {
         fs::copy(root.join("long.txt"), root.join(name)).unwrap();
     }
     server.commit("more");
-    let task = person.task(&project, LINE, Value::Null);
-    person.visit(&format!("/tasks/{task}"));
-    person.sees_state("succeeded");
+    let task = person.succeeded(&project, LINE, Value::Null);
     let tree = server.worktree(&task);
     let edit = |name: &str, from: &str, to: &str| {
         let text = fs::read_to_string(tree.join(name)).unwrap();

@@ -3,10 +3,8 @@
 use cofferdam_testkit::Scheme;
 use serde_json::{Value, json};
 
+use super::person::{ENTER, ESCAPE};
 use super::{Person, Server};
-
-const ENTER: &str = "\u{e007}";
-const ESCAPE: &str = "\u{e00c}";
 
 #[test]
 #[cfg_attr(not(feature = "test-browser"), ignore = "needs a browser: cargo xtask test")]

@@ -4,10 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
+use super::person::{ENTER, ESCAPE};
 use super::{Person, Server};
-
-const ENTER: &str = "\u{e007}";
-const ESCAPE: &str = "\u{e00c}";
 
 #[test]
 #[cfg_attr(not(feature = "test-browser"), ignore = "needs a browser: cargo xtask test")]

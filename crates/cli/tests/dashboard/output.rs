@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::person::ENTER;
 use super::{Person, Server};
 
 const LINE: &str = "for n in $(seq 1 300); do echo \"line $n\"; done; printf '\\033[31mneedle\\033[0m one\\n'; \
@@ -14,9 +15,7 @@ fn output_is_searched_and_downloaded_byte_by_byte() {
     let person = Person::signed_in(&server);
     let browser = &person.browser;
     let project = person.project(&server);
-    let task = person.task(&project, LINE, Value::Null);
-    person.visit(&format!("/tasks/{task}"));
-    person.sees_state("succeeded");
+    let task = person.succeeded(&project, LINE, Value::Null);
     browser.wait_for("document.querySelector('.log-box').innerText.includes('complete')");
 
     // It was followed to its end, and is no longer once somebody looks for something.
@@ -26,13 +25,13 @@ fn output_is_searched_and_downloaded_byte_by_byte() {
     assert_eq!(browser.ask("return document.activeElement.placeholder"), "search in the output");
     browser.keys("needle");
     browser.wait_for("document.querySelector('.log-box .number').textContent === '2 lines'");
-    browser.keys("\u{e007}");
+    browser.keys(ENTER);
     browser.wait_for("document.querySelector('.log-box .number').textContent === '1 of 2 lines'");
-    browser.keys("\u{e007}");
+    browser.keys(ENTER);
     let at = "return document.querySelector('.at-hit').textContent";
     assert_eq!(browser.ask("return document.querySelectorAll('.at-hit').length"), 1);
     let both = [browser.ask(at), {
-        browser.keys("\u{e007}");
+        browser.keys(ENTER);
         browser.ask(at)
     }];
     assert!(both.contains(&json!("needle one")) && both.contains(&json!("Needle two")), "{both:?}");

@@ -79,9 +79,8 @@ fn a_task_shows_what_held_what_it_used_and_whether_the_record_is_whole() {
     let person = Person::signed_in(&server);
     let browser = &person.browser;
     let project = person.project(&server);
-    let task = person.task(&project, "sleep 0.3; echo new > notes.txt", json!({ "timeout": "2m" }));
-    person.visit(&format!("/tasks/{task}"));
-    person.sees_state("succeeded");
+    let task =
+        person.succeeded(&project, "sleep 0.3; echo new > notes.txt", json!({ "timeout": "2m" }));
     browser.wait_for("document.querySelector('[aria-label=Receipt] tbody tr')");
     // Asked for, planned and in effect, side by side.
     let sides = browser.ask("return [...document.querySelectorAll('.sides h3')].map((h) => [h.textContent, Math.round(h.getBoundingClientRect().top)])");

@@ -5,6 +5,10 @@ use serde_json::{Value, json};
 
 use super::Server;
 
+/// Keys that have no sign, as the browser is told of them.
+pub(crate) const ENTER: &str = "\u{e007}";
+pub(crate) const ESCAPE: &str = "\u{e00c}";
+
 #[derive(Debug)]
 pub(crate) struct Person {
     pub(crate) browser: Browser,
@@ -73,6 +77,15 @@ impl Person {
             asked[key] = value.clone();
         }
         self.api("POST", "/v1/tasks", asked)["id"].as_str().unwrap().to_owned()
+    }
+
+    /// The same, with its page open once it has succeeded.
+    #[track_caller]
+    pub(crate) fn succeeded(&self, project: &str, line: &str, more: Value) -> String {
+        let task = self.task(project, line, more);
+        self.visit(&format!("/tasks/{task}"));
+        self.sees_state("succeeded");
+        task
     }
 
     /// Waits until the page of the task shows it in that state.

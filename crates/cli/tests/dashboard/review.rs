@@ -21,9 +21,7 @@ fn one_file_is_applied_another_discarded_and_the_first_taken_back() {
     let person = Person::signed_in(&server);
     let browser = &person.browser;
     let project = person.project(&server);
-    let task = person.task(&project, LINE, Value::Null);
-    person.visit(&format!("/tasks/{task}"));
-    person.sees_state("succeeded");
+    let task = person.succeeded(&project, LINE, Value::Null);
     browser.press("Review changes");
     browser.wait_for("document.querySelectorAll('[role=treeitem]').length === 3");
     let tree = server.worktree(&task);
@@ -74,9 +72,7 @@ fn what_will_be_executed_needs_a_yes_of_its_own() {
     let person = Person::signed_in(&server);
     let browser = &person.browser;
     let project = person.project(&server);
-    let task = person.task(&project, LINE, Value::Null);
-    person.visit(&format!("/tasks/{task}"));
-    person.sees_state("succeeded");
+    let task = person.succeeded(&project, LINE, Value::Null);
     person.visit(&format!("/tasks/{task}/review?path=Makefile"));
     browser.wait_for("document.querySelector('.diff-head')?.textContent === 'Makefile'");
     choose(&person, "Makefile");
@@ -101,9 +97,8 @@ fn one_hunk_of_a_file_is_applied() {
     let person = Person::signed_in(&server);
     let browser = &person.browser;
     let project = person.project(&server);
-    let task = person.task(&project, "sed -i '2s/.*/two/; 38s/.*/last/' long.txt", Value::Null);
-    person.visit(&format!("/tasks/{task}"));
-    person.sees_state("succeeded");
+    let task =
+        person.succeeded(&project, "sed -i '2s/.*/two/; 38s/.*/last/' long.txt", Value::Null);
     person.visit(&format!("/tasks/{task}/review?path=long.txt"));
     browser.wait_for("document.querySelectorAll('.hunk').length === 2");
     browser.press("hunk 2");

@@ -47,9 +47,7 @@ fn five_thousand_files_scroll_without_long_tasks() {
     let person = Person::signed_in(&server);
     let browser = &person.browser;
     let project = person.project(&server);
-    let task = person.task(&project, MANY, Value::Null);
-    person.visit(&format!("/tasks/{task}"));
-    person.sees_state("succeeded");
+    let task = person.succeeded(&project, MANY, Value::Null);
     person.visit(&format!("/tasks/{task}/review"));
     browser.wait_for("document.querySelector('.tree-row')");
     let height = browser
