@@ -23,7 +23,8 @@ use crate::order::{self, Family, Order, Word};
 use crate::prove::{self, Ground};
 use crate::recipe::Step;
 use crate::report::{End, Facts, Failed, Report};
-use crate::sys::init::{Ends, end_all_others, next_arrived};
+use crate::sys::init::{end_all_others, next_arrived};
+use crate::sys::spawn::{Ends, signals_as_at_birth};
 use crate::sys::{self, SysError};
 use crate::terminal::Size;
 use execute::{NotExecuted, execute};
@@ -47,6 +48,7 @@ pub(crate) fn run(facts: Facts, ground: &Ground, control: BorrowedFd<'_>) -> io:
     awaited.push(libc::SIGCHLD);
     sys::block_signals(&awaited).map_err(|e| e.source)?;
     let signals = sys::signalfd(&awaited).map_err(|e| e.source)?;
+    signals_as_at_birth().map_err(|e| e.source)?;
     send(&Report::Ready(facts), control)?;
     let mut first = First { control, signals, commands: Vec::new(), ground };
     while let Life::GoesOn = first.step()? {}

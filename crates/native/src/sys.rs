@@ -340,3 +340,4 @@ pub(crate) mod holder;
 pub(crate) mod init;
 pub(crate) mod mount;
 pub(crate) mod privilege;
+pub(crate) mod spawn;

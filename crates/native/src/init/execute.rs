@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 
 use crate::order::Order;
-use crate::sys::init::{Ends, Image, spawn};
+use crate::sys::spawn::{Ends, Image, spawn};
 
 pub(super) struct NotExecuted {
     pub(super) path: String,

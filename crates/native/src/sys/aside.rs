@@ -2,7 +2,7 @@
 //! descriptors, while this process stands still.
 
 use std::io;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 
 use super::SysError;
 
@@ -31,15 +31,14 @@ pub(crate) fn aside<T>(
     ) -> extern "C" fn(*mut libc::c_void) -> libc::c_int {
         enter::<T, F>
     }
-    let mut stack = vec![0_u128; 4096];
-    let top = stack.as_mut_ptr_range().end.cast::<libc::c_void>();
+    let mut stack = Stack::new();
     let mut call = Call { body: ManuallyDrop::new(body), answer: None };
     let flags = flags | libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
     let function = entry(&call);
     // SAFETY: with CLONE_VFORK the kernel resumes this process, whose only thread this is, after the new
     // one has ended. So the two never run at once: on the memory that they share this is like a call on
-    // another stack, of 64 KiB, aligned, and freed after it. A panic cannot leave an extern "C" function.
-    let pid = unsafe { libc::clone(function, top, flags, (&raw mut call).cast()) };
+    // another stack, which is freed after it. A panic cannot leave an extern "C" function.
+    let pid = unsafe { libc::clone(function, stack.top(), flags, (&raw mut call).cast()) };
     if pid < 0 {
         let error = io::Error::last_os_error();
         // SAFETY: no process was made, so that nobody has taken the body.
@@ -58,6 +57,21 @@ pub(crate) fn aside<T>(
             io::Error::other("the process was killed before it was done"),
         )
     })
+}
+
+/// A stack of 64 KiB for such a process, aligned as processors want it. Only what is used of it becomes memory.
+#[derive(Debug)]
+pub(super) struct Stack(Box<[MaybeUninit<u128>]>);
+
+impl Stack {
+    pub(super) fn new() -> Self {
+        Self(Box::new_uninit_slice(4096))
+    }
+
+    /// Where it begins: stacks grow downwards.
+    pub(super) fn top(&mut self) -> *mut libc::c_void {
+        self.0.as_mut_ptr_range().end.cast()
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
-//! The system calls of a first process: descriptors, what others see of it, waiting, starting.
+//! The system calls of a first process: descriptors, what others see of it, waiting.
 
-use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::ptr;
 
 use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-use super::{SysError, signal_set};
+use super::SysError;
 use crate::kernel_text;
 
 /// Leaves exactly four descriptors open: `streams` as the standard ones, and `kept`, which must be one
@@ -159,88 +158,6 @@ pub(crate) fn end_all_others() -> Result<(), SysError> {
                 return Err(SysError::new("waitpid", error));
             }
         }
-    }
-}
-
-/// A program with its arguments and environment, laid out as the kernel wants them.
-#[derive(Debug)]
-pub(crate) struct Image {
-    argv: Vec<std::ffi::CString>,
-    env: Vec<std::ffi::CString>,
-}
-
-impl Image {
-    pub(crate) fn new(argv: Vec<std::ffi::CString>, env: Vec<std::ffi::CString>) -> Self {
-        Self { argv, env }
-    }
-}
-
-/// What a program has as its standard streams.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Ends<'a> {
-    Streams(&'a [OwnedFd; 3]),
-    /// All three are this terminal, which becomes the one that controls its session.
-    Terminal(&'a CStr),
-}
-
-/// Starts `file` as the leader of a session of its own, with these as its standard streams and every signal
-/// as at birth. The error is that of the `execve`.
-pub(crate) fn spawn(file: &CStr, image: &Image, ends: Ends<'_>) -> Result<i32, io::Error> {
-    let pointers = |strings: &[std::ffi::CString]| -> Vec<*mut libc::c_char> {
-        strings.iter().map(|s| s.as_ptr().cast_mut()).chain([ptr::null_mut()]).collect()
-    };
-    let (argv, env) = (pointers(&image.argv), pointers(&image.env));
-    let all = signal_set(&(1..=64).collect::<Vec<_>>());
-    let none = signal_set(&[]);
-    let check = |answer: i32| match answer {
-        0 => Ok(()),
-        errno => Err(io::Error::from_raw_os_error(errno)),
-    };
-    // SAFETY: attributes and actions are initialised before use and destroyed after; the arrays end in null
-    // and point into strings that outlive the call; posix_spawn only reads them.
-    unsafe {
-        let mut attributes: libc::posix_spawnattr_t = std::mem::zeroed();
-        check(libc::posix_spawnattr_init(&mut attributes))?;
-        let mut actions: libc::posix_spawn_file_actions_t = std::mem::zeroed();
-        check(libc::posix_spawn_file_actions_init(&mut actions))?;
-        let flags = libc::POSIX_SPAWN_SETSIGDEF
-            | libc::POSIX_SPAWN_SETSIGMASK
-            | i32::from(libc::POSIX_SPAWN_SETSID);
-        let flags = libc::c_short::try_from(flags).unwrap_or(libc::c_short::MAX);
-        let mut pid = 0;
-        let answer = check(libc::posix_spawnattr_setflags(&mut attributes, flags))
-            .and_then(|()| check(libc::posix_spawnattr_setsigdefault(&mut attributes, &all)))
-            .and_then(|()| check(libc::posix_spawnattr_setsigmask(&mut attributes, &none)))
-            .and_then(|()| match ends {
-                Ends::Streams(streams) => (0..).zip(streams).try_for_each(|(number, stream)| {
-                    let from = stream.as_raw_fd();
-                    check(libc::posix_spawn_file_actions_adddup2(&mut actions, from, number))
-                }),
-                // Opened after the new session began, by its leader, it is that session's terminal.
-                Ends::Terminal(path) => {
-                    let (path, how) = (path.as_ptr(), libc::O_RDWR);
-                    check(libc::posix_spawn_file_actions_addopen(&mut actions, 0, path, how, 0))
-                        .and_then(|()| {
-                            check(libc::posix_spawn_file_actions_adddup2(&mut actions, 0, 1))
-                        })
-                        .and_then(|()| {
-                            check(libc::posix_spawn_file_actions_adddup2(&mut actions, 0, 2))
-                        })
-                }
-            })
-            .and_then(|()| {
-                check(libc::posix_spawn(
-                    &mut pid,
-                    file.as_ptr(),
-                    &actions,
-                    &attributes,
-                    argv.as_ptr(),
-                    env.as_ptr(),
-                ))
-            });
-        libc::posix_spawn_file_actions_destroy(&mut actions);
-        libc::posix_spawnattr_destroy(&mut attributes);
-        answer.map(|()| pid)
     }
 }
 

@@ -100,14 +100,16 @@ pub(super) fn exec(hall: &Hall<'_>, asked: Asked, client: Channel) {
             (None, Some(Outcome::ended(OutcomeClass::SandboxFailure, None, error.to_string())))
         }
     };
-    // Told while the command is on its way already.
-    tell(&Told::Began(exec));
-    if stay == Stay::UntilItRuns && guest.is_some() {
-        tell(&Told::Done);
-    }
     let mut kept = Kept::new(hall, exec, &plan, &redactor);
+    let mut beginning = Beginning { client: &client, exec, is_told: false };
     let leader = guest.as_ref().map(|guest| guest.leader);
     let stays = stay == Stay::ToTheEnd;
+    if !stays {
+        beginning.tell();
+        if guest.is_some() {
+            tell(&Told::Done);
+        }
+    }
     let (outcome, usage, rest) = match (guest, failed) {
         (Some(guest), _) => {
             let waiting = stays.then_some(&client);
@@ -117,10 +119,12 @@ pub(super) fn exec(hall: &Hall<'_>, asked: Asked, client: Channel) {
                 stderr: streams.stderr.as_ref().filter(|_| stays).map(|fd| fd.as_fd()),
             };
             let petitions = Petitions { arriving, client: waiting, is_gone: Cell::new(false) };
-            watch(&plan, guest, passage, &petitions, &mut kept)
+            let (kept, beginning) = (&mut kept, &mut beginning);
+            watch(&plan, guest, passage, &petitions, &mut Attendance { kept, beginning })
         }
         (None, outcome) => (outcome.unwrap_or_else(|| Outcome::exited(0)), None, Rest::default()),
     };
+    beginning.tell();
     let so_far = kept.so_far(plan.limits.output);
     let (output, kept) =
         if rest.0.is_empty() { (kept.finish(), None) } else { (so_far, Some(kept)) };
@@ -140,9 +144,9 @@ fn watch(
     guest: Guest,
     passage: Passage<'_>,
     petitions: &Petitions<'_>,
-    kept: &mut Kept,
+    attendance: &mut Attendance<'_, '_>,
 ) -> (Outcome, Option<Usage>, Rest) {
-    match attend(guest.process, passage, unwatched_disk(plan), petitions, kept) {
+    match attend(guest.process, passage, unwatched_disk(plan), petitions, attendance) {
         Ok((ended, rest)) => {
             let mut outcome = judge(plan, &ended, Maker::Alive);
             if petitions.is_gone.get() && outcome.class == OutcomeClass::Canceled {
@@ -233,6 +237,13 @@ impl Kept {
         Self { stdout: keeper("stdout"), stderr: keeper("stderr") }
     }
 
+    fn output(&mut self, stream: StreamName, bytes: &[u8]) {
+        match stream {
+            StreamName::Stdout => self.stdout.take(bytes),
+            StreamName::Stderr => self.stderr.take(bytes),
+        }
+    }
+
     /// What can be said while more may come.
     fn so_far(&self, limit: ByteSize) -> Output {
         let (stdout_bytes, stderr_bytes) = (self.stdout.total(), self.stderr.total());
@@ -249,14 +260,38 @@ impl Kept {
     }
 }
 
-impl Watch for Kept {
-    fn output(&mut self, stream: StreamName, bytes: &[u8]) {
-        match stream {
-            StreamName::Stdout => self.stdout.take(bytes),
-            StreamName::Stderr => self.stderr.take(bytes),
+/// Tells a client, once, that its command runs. One who waits for the end is not woken for it at once: most commands
+/// are over before that is of any use, and would be held up by it.
+struct Beginning<'a> {
+    client: &'a Channel,
+    exec: u64,
+    is_told: bool,
+}
+
+impl Beginning<'_> {
+    fn tell(&mut self) {
+        if !std::mem::replace(&mut self.is_told, true) {
+            // A client that does not listen any more needs no answer.
+            self.client.send(&bytes(&Told::Began(self.exec)), &[]).ok();
         }
+    }
+}
+
+/// What is done about a command while it runs.
+struct Attendance<'a, 'c> {
+    kept: &'a mut Kept,
+    beginning: &'a mut Beginning<'c>,
+}
+
+impl Watch for Attendance<'_, '_> {
+    fn output(&mut self, stream: StreamName, bytes: &[u8]) {
+        self.kept.output(stream, bytes);
     }
 
     /// That time ran out is part of how the command ended, and told then.
-    fn notice(&mut self, _: &Notice) {}
+    fn notice(&mut self, notice: &Notice) {
+        if *notice == Notice::Lasting {
+            self.beginning.tell();
+        }
+    }
 }
