@@ -26,6 +26,7 @@ mod drill;
 mod fuzz;
 mod mutants;
 mod place;
+mod progress;
 mod provide;
 mod release;
 mod screenshots;

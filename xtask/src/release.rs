@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use anyhow::Result;
 
@@ -34,8 +35,20 @@ pub(crate) fn quick() -> Result<PathBuf> {
     Ok(target_dir()?.join("static/cofferdam"))
 }
 
-/// The release binary, built.
+/// What stands for the release binary from now on.
+static CHOSEN: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has [`binary`] be this one, which somebody has built already.
+pub(crate) fn choose(program: PathBuf) {
+    // The first choice holds; there is one command line.
+    CHOSEN.get_or_init(|| program);
+}
+
+/// The release binary, built once.
 pub(crate) fn binary() -> Result<PathBuf> {
+    if let Some(program) = CHOSEN.get() {
+        return Ok(program.clone());
+    }
     let what =
         ["rustc", "--quiet", "--release", "--package", "cofferdam-cli", "--bin", "cofferdam"];
     let linked = [
@@ -45,5 +58,6 @@ pub(crate) fn binary() -> Result<PathBuf> {
         "-Clink-arg=-Wl,-z,pack-relative-relocs",
     ];
     succeed(&mut cargo(what.into_iter().chain(linked)))?;
-    Ok(target_dir()?.join("release/cofferdam"))
+    let target = target_dir()?.join("release/cofferdam");
+    Ok(CHOSEN.get_or_init(|| target).clone())
 }

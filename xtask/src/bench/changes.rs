@@ -160,10 +160,11 @@ pub(crate) fn million(place: &Place) -> Result<String> {
     Ok(table)
 }
 
-const RUN: &[&str] = &["run", "--quiet", "--sandbox", "native", "--relax", "limits", "--"];
+pub(super) const RUN: &[&str] =
+    &["run", "--quiet", "--sandbox", "native", "--relax", "limits", "--"];
 
 /// The newest run, by its whole id: so that what is timed does not have to look for it.
-fn newest_run(place: &Place) -> Result<String> {
+pub(super) fn newest_run(place: &Place) -> Result<String> {
     let runs = place.state().join("cofferdam/runs");
     let mut names: Vec<String> = fs::read_dir(&runs)?
         .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
@@ -182,7 +183,7 @@ fn sh(place: &Place, dir: &Path, script: &str) -> Result<()> {
 }
 
 /// Only a command that finds all of them is timed.
-fn prove_lines(mut command: Command, lines: usize) -> Result<()> {
+pub(super) fn prove_lines(mut command: Command, lines: usize) -> Result<()> {
     let output = command.stdin(Stdio::null()).output()?;
     let found = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
     if !output.status.success() || found != lines {

@@ -22,7 +22,7 @@ impl Old {
         Self::parse(&text).with_context(|| format!("{} is not what --json prints", path.display()))
     }
 
-    fn parse(text: &str) -> Result<Self> {
+    pub(super) fn parse(text: &str) -> Result<Self> {
         let mut all = BTreeMap::new();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             all.extend(costs(&serde_json::from_str(line)?));

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::rounds::{Rounds, Times};
+use super::rounds::Times;
 
 #[derive(Debug)]
 pub(crate) struct Table {
     bench: String,
-    rounds: Rounds,
+    rounds: usize,
     host: String,
     rows: Vec<Row>,
 }
@@ -28,7 +28,7 @@ struct Row {
 
 impl Table {
     /// The first of `cases` is the base.
-    pub(crate) fn new(bench: &str, rounds: Rounds, cases: &[Times]) -> Self {
+    pub(crate) fn new(bench: &str, cases: &[Times]) -> Self {
         let base = cases.first().map_or(Duration::ZERO, |base| rank(&base.times, 50));
         let rows = cases.iter().map(|case| {
             let median = rank(&case.times, 50);
@@ -39,6 +39,7 @@ impl Table {
             let per_second = (case.starts > 1).then(rate);
             Row { name, median, p99: rank(&case.times, 99), ratio, per_second, skipped }
         });
+        let rounds = cases.iter().map(|case| case.times.len()).max().unwrap_or(0);
         Self { bench: bench.to_owned(), rounds, host: host(), rows: rows.collect() }
     }
 
@@ -58,7 +59,7 @@ impl Table {
                 }
             };
         }
-        text + &format!("\n{} interleaved rounds; {}.", self.rounds.counted, self.host)
+        text + &format!("\n{} interleaved rounds; {}.", self.rounds, self.host)
     }
 
     /// Name and median of every case that was measured.
@@ -84,7 +85,7 @@ impl Table {
             .collect();
         json!({
             "bench": self.bench,
-            "rounds": self.rounds.counted,
+            "rounds": self.rounds,
             "host": self.host,
             "cases": rows,
         })
@@ -93,19 +94,19 @@ impl Table {
 }
 
 /// The time that `percent` of all do not exceed (nearest rank).
-fn rank(times: &[Duration], percent: usize) -> Duration {
+pub(super) fn rank(times: &[Duration], percent: usize) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
     let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
     sorted.get(at).copied().unwrap_or_default()
 }
 
-fn milliseconds(time: Duration) -> f64 {
+pub(super) fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
 /// What the figures depend on, as far as the host tells.
-fn host() -> String {
+pub(super) fn host() -> String {
     let cpus = std::thread::available_parallelism().map_or(0, usize::from);
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
@@ -129,9 +130,8 @@ mod tests {
     }
 
     fn table() -> Table {
-        let rounds = Rounds { warm_up: 0, counted: 200 };
         let cases = [times("base", (1..=200).rev()), times("twice", (1..=200).map(|n| n * 2))];
-        Table::new("start", rounds, &cases)
+        Table::new("start", &cases)
     }
 
     #[test]
@@ -144,15 +144,14 @@ mod tests {
 
     #[test]
     fn many_starts_are_counted_by_the_second_and_a_skipped_case_says_why() {
-        let rounds = Rounds { warm_up: 0, counted: 2 };
         let many = Times { starts: 50, ..times("many", [100, 100].into_iter()) };
-        let text = Table::new("throughput", rounds, &[many]).markdown();
+        let text = Table::new("throughput", &[many]).markdown();
         assert!(
             text.contains("| case | a second |\n") && text.contains("| many | 500 |\n"),
             "{text}"
         );
         let skipped = Times { skipped: Some("no engine".into()), ..times("x", [].into_iter()) };
-        let text = Table::new("engine", rounds, &[times("base", 1..=2), skipped]).markdown();
+        let text = Table::new("engine", &[times("base", 1..=2), skipped]).markdown();
         assert!(text.contains("| x | skipped: no engine | | |\n"), "{text}");
     }
 

@@ -1,4 +1,4 @@
-//! Interleaved rounds: every case once a round, in random order.
+//! Interleaved rounds: every case once a round, in random order, until there were enough or the time is up.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,18 @@ use anyhow::Result;
 
 use super::case::Case;
 use crate::dice::Dice;
+use crate::progress::Progress;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rounds {
     pub(crate) warm_up: usize,
     pub(crate) counted: usize,
+    /// Then they end, with however many there were, but not with fewer than [`FEWEST`].
+    pub(crate) within: Duration,
 }
+
+/// Of fewer rounds a median says nothing.
+pub(crate) const FEWEST: usize = 3;
 
 /// The times of one case, in the order of the rounds.
 #[derive(Debug)]
@@ -24,7 +30,7 @@ pub(crate) struct Times {
     pub(crate) skipped: Option<String>,
 }
 
-pub(crate) fn measure(cases: &mut [Case], rounds: Rounds) -> Result<Vec<Times>> {
+pub(crate) fn measure(bench: &str, cases: &mut [Case], rounds: Rounds) -> Result<Vec<Times>> {
     let empty = |case: &Case| {
         let (name, skipped) = (case.name.clone(), case.skipped.clone());
         Times { name, times: Vec::new(), starts: case.starts, skipped }
@@ -33,7 +39,15 @@ pub(crate) fn measure(cases: &mut [Case], rounds: Rounds) -> Result<Vec<Times>> 
     let mut order: Vec<usize> =
         (0..cases.len()).filter(|at| cases[*at].skipped.is_none()).collect();
     let mut dice = Dice::new();
-    for round in 0..rounds.warm_up + rounds.counted {
+    let progress = Progress::new(format!("{bench}: rounds"), rounds.warm_up + rounds.counted);
+    let begun = Instant::now();
+    // One time to warm up in and four to count in.
+    let spent = |share: u32| begun.elapsed() > rounds.within / 5 * share;
+    let (mut warm, mut counted) = (0, 0);
+    while counted < rounds.counted && !(counted >= FEWEST && spent(5)) {
+        let counts = warm >= rounds.warm_up || (warm > 0 && spent(1));
+        *(if counts { &mut counted } else { &mut warm }) += 1;
+        progress.at(warm + counted);
         dice.shuffle(&mut order);
         for &at in &order {
             cases[at].ready()?;
@@ -41,7 +55,7 @@ pub(crate) fn measure(cases: &mut [Case], rounds: Rounds) -> Result<Vec<Times>> 
             let start = Instant::now();
             cases[at].act()?;
             let took = start.elapsed();
-            if round >= rounds.warm_up {
+            if counts {
                 all[at].times.push(took);
             }
         }
@@ -56,6 +70,19 @@ mod tests {
 
     use super::*;
 
+    const ROUNDS: Rounds = Rounds { warm_up: 2, counted: 50, within: Duration::MAX };
+
+    #[test]
+    fn when_the_time_is_up_there_are_fewer_rounds_and_never_too_few() {
+        let mut cases = [Case::new("a", || Ok(()))];
+        let long = Rounds { warm_up: 1000, counted: 1000, within: Duration::ZERO };
+        let times = measure("x", &mut cases, long).unwrap();
+        assert_eq!(times[0].times.len(), FEWEST);
+        // Nobody asked for more.
+        let times = measure("x", &mut cases, Rounds { counted: 1, ..long }).unwrap();
+        assert_eq!(times[0].times.len(), 1);
+    }
+
     #[test]
     fn every_case_runs_once_a_round_and_warm_up_does_not_count() {
         let log = Rc::new(RefCell::new(Vec::new()));
@@ -67,7 +94,7 @@ mod tests {
             })
         };
         let mut cases = [case("a"), case("b"), case("c")];
-        let times = measure(&mut cases, Rounds { warm_up: 2, counted: 50 }).unwrap();
+        let times = measure("x", &mut cases, ROUNDS).unwrap();
         assert!(times.iter().all(|case| case.times.len() == 50));
         let log = log.borrow();
         let mut orders: Vec<_> = log.chunks(3).map(<[_]>::to_vec).collect();
@@ -84,7 +111,7 @@ mod tests {
     #[test]
     fn a_skipped_case_keeps_its_place_and_its_reason() {
         let mut cases = [Case::new("a", || Ok(())), Case::skipped("b", "no engine".into())];
-        let times = measure(&mut cases, Rounds { warm_up: 1, counted: 3 }).unwrap();
+        let times = measure("x", &mut cases, Rounds { counted: 3, ..ROUNDS }).unwrap();
         assert_eq!((times[0].times.len(), times[1].times.len()), (3, 0));
         assert_eq!(times[1].skipped.as_deref(), Some("no engine"));
     }
@@ -92,6 +119,6 @@ mod tests {
     #[test]
     fn a_failing_case_ends_the_measurement() {
         let mut cases = [Case::new("a", || anyhow::bail!("no"))];
-        assert!(measure(&mut cases, Rounds { warm_up: 1, counted: 1 }).is_err());
+        assert!(measure("x", &mut cases, ROUNDS).is_err());
     }
 }

@@ -43,19 +43,20 @@ pub(super) fn bubblewrap(place: &Place) -> Result<Case> {
 
 /// The same start in a small workspace and in a large one.
 pub(crate) fn sizes(place: &Place) -> Result<Vec<Case>> {
-    let cofferdam = release::binary()?;
     let (small, large) = (place.workspace().join("small"), place.workspace().join("large"));
     fill(&small, 1, 3)?;
     fill(&large, 1000, 100)?;
-    let in_tree = |name: &str, tree: &Path| {
-        let tree = tree.to_str().context("a path that is not text")?;
-        let head = ["run", "--sandbox", "native", "--relax", "limits", "--workspace", tree, "--"];
-        starter(name, place, &cofferdam, &head)
-    };
     Ok(vec![
-        in_tree("native, a workspace of 3 files", &small)?,
-        in_tree("native, a workspace of 100,000 files", &large)?,
+        in_tree("native, a workspace of 3 files", place, &small)?,
+        in_tree("native, a workspace of 100,000 files", place, &large)?,
     ])
+}
+
+/// A start with another workspace.
+pub(super) fn in_tree(name: &str, place: &Place, tree: &Path) -> Result<Case> {
+    let tree = tree.to_str().context("a path that is not text")?;
+    let head = ["run", "--sandbox", "native", "--relax", "limits", "--workspace", tree, "--"];
+    starter(name, place, &release::binary()?, &head)
 }
 
 pub(super) fn fill(tree: &Path, dirs: usize, files: usize) -> Result<()> {

@@ -23,6 +23,7 @@ use super::report::Report;
 use super::scene::{Actor, Scene};
 use super::{Asked, traces};
 use crate::dice::Dice;
+use crate::progress::Progress;
 use act::{Act, Doer, Promise};
 
 const ACTORS: usize = 3;
@@ -33,15 +34,15 @@ const UNSIGNED: Duration = Duration::from_secs(62);
 pub(super) fn perform(asked: &Asked) -> Result<Report> {
     let scene = Scene::new(asked)?;
     let kills = asked.size.unwrap_or(KILLS);
-    let tally = Tally::default();
+    let (tally, progress) = (Tally::default(), Progress::new("crash: kills", kills));
     let mut report = Report::new("crash");
     let mut promises = Vec::new();
     thread::scope(|scope| -> Result<()> {
         let workers: Vec<_> = (0..ACTORS)
             .map(|number| {
-                let (scene, tally) = (&scene, &tally);
+                let (scene, tally, progress) = (&scene, &tally, &progress);
                 let dice = Dice::seeded(asked.seed + number as u64);
-                scope.spawn(move || work(&scene.actor(number)?, dice, tally, kills))
+                scope.spawn(move || work(&scene.actor(number)?, dice, tally, kills, progress))
             })
             .collect();
         for worker in workers {
@@ -77,7 +78,13 @@ struct Done {
     wrong: Vec<String>,
 }
 
-fn work(actor: &Actor<'_>, mut dice: Dice, tally: &Tally, kills: usize) -> Result<Done> {
+fn work(
+    actor: &Actor<'_>,
+    mut dice: Dice,
+    tally: &Tally,
+    kills: usize,
+    progress: &Progress,
+) -> Result<Done> {
     let mut doer = Doer::new(actor)?;
     let mut done = Done { kept: Vec::new(), wrong: Vec::new() };
     let mut usual = BTreeMap::new();
@@ -90,6 +97,7 @@ fn work(actor: &Actor<'_>, mut dice: Dice, tally: &Tally, kills: usize) -> Resul
         }
     }
     while tally.kills.load(Ordering::Relaxed) < kills {
+        progress.at(tally.kills.load(Ordering::Relaxed));
         let act = Act::ALL[dice.below(Act::ALL.len())];
         let span = usual.get(&act).copied().unwrap_or_default() * 6 / 5;
         let micros = usize::try_from(span.as_micros()).unwrap_or(usize::MAX);

@@ -20,6 +20,7 @@ use super::report::Report;
 use super::scene::{Actor, Scene};
 use super::watch::{Row, descriptors, memory};
 use super::{Asked, traces};
+use crate::progress::Progress;
 
 const RUNS: usize = 20_000;
 const LOOKS: usize = 20;
@@ -39,10 +40,12 @@ pub(super) fn perform(asked: &Asked) -> Result<Report> {
         bail!("no session: {}", started.story());
     }
     let mut rows = Rows::default();
+    let progress = Progress::new("soak: runs", runs);
     let (mut done, every) = (0, (runs / LOOKS).max(10));
     while done < runs {
         for number in 0..every.min(runs - done) {
             one(number, &actor, &mut driver).with_context(|| format!("run {}", done + number))?;
+            progress.at(done + number);
         }
         done += every.min(runs - done);
         rows.look(&scene, &actor)?;
