@@ -42,7 +42,13 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
 
 /// The case, or its place in the table with the reason.
 fn or_why(name: String, make: impl FnOnce(&str) -> Result<Case>) -> Case {
-    make(&name).unwrap_or_else(|error| Case::skipped(name, one_line(&format!("{error:#}"))))
+    make(&name)
+        .unwrap_or_else(|error| Case::skipped(name, one_line(own_words(&format!("{error:#}")))))
+}
+
+/// What the peer said itself, where the story of how it was asked goes before it.
+fn own_words(story: &str) -> &str {
+    story.rsplit_once(" and on stderr ").map_or(story, |(_, said)| said)
 }
 
 /// A table's cell: no breaks, no bars, and not without end. The end is what a program said last, so that is kept.
@@ -161,9 +167,10 @@ fn sandbox_runtime(place: &Place, name: &str) -> Result<Case> {
     Ok(Case::command(name, nothing))
 }
 
-/// Python that opens a session, runs one command in it and closes it.
+/// Python that opens a session, runs one command in it and closes it. With a first process that heeds signals: the
+/// engine would wait ten seconds for any other, and that is no time of the peer's.
 const SESSION: &str = "import sys\nfrom llm_sandbox import SandboxSession\n\
-with SandboxSession(lang='python', image=sys.argv[1], skip_environment_setup=True, runtime_configs={'command': ['/bin/sleep', '1000000'], 'user': '0:0'}) as session:\n\
+with SandboxSession(lang='python', image=sys.argv[1], skip_environment_setup=True, runtime_configs={'command': ['/bin/sleep', '1000000'], 'user': '0:0', 'init': True}) as session:\n\
 \x20   result = session.execute_command(sys.argv[2])\nprint(result.stdout, end='')\nsys.exit(result.exit_code)\n";
 
 fn llm_sandbox(place: &Place, name: &str) -> Result<Case> {
@@ -195,6 +202,7 @@ mod tests {
     fn what_cannot_run_says_why_in_one_cell() {
         let case = or_why("x".to_owned(), |_| bail!("no | such\n  engine"));
         assert_eq!(case.skipped.as_deref(), Some("no / such engine"));
+        assert_eq!(own_words("x got 1, \"\" and on stderr \"no groups\""), "\"no groups\"");
         let long = one_line(&format!("{}the end", "word ".repeat(200)));
         assert!(long.starts_with("… ") && long.ends_with("the end"), "{long}");
         assert_eq!(long.chars().count(), LONGEST + 2);
