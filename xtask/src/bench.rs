@@ -78,7 +78,7 @@ Benches:
           listeners, and what a task costs with few and with many stored
   dashboard  the page in a browser: its weight, its first view, and its longest task with 5,000 files to review
   growth  all of the following: a start with 3 to 100,000 files in the workspace (growth-files), sealing and listing 10 to
-          100,000 changes (growth-changes), what a server does with 1,000 to 100,000 tasks stored (growth-tasks), and 1 to
+          100,000 changes (growth-changes), what a server does with 1,000 to 300,000 tasks stored (growth-tasks), and 1 to
           64 runs at once (growth-concurrency)
 
 Options:

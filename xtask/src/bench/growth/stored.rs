@@ -10,7 +10,7 @@ use crate::bench::server::stored::Stored;
 use crate::place::Place;
 use crate::release;
 
-const SIZES: [usize; 4] = [1_000, 10_000, 30_000, 100_000];
+const SIZES: [usize; 5] = [1_000, 10_000, 30_000, 100_000, 300_000];
 /// For all of it: a slow disk ends it early.
 const TIME: Duration = Duration::from_secs(150);
 
