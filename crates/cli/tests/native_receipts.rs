@@ -177,4 +177,23 @@ mod native_only {
             stops(&TestEnv::with_binary(BINARY), hole, flags, guarantee);
         }
     }
+
+    /// By reading and writing alone a directory looks the same, hidden or not.
+    #[test]
+    #[cfg_attr(not(feature = "weaken"), ignore = "needs a build with holes: cargo xtask test")]
+    fn a_directory_that_is_not_hidden_stops_the_run() {
+        let env = TestEnv::with_binary(BINARY);
+        env.file("secrets/key", "TOKEN=1");
+        env.host_config("sandbox: { blocked: [secrets] }");
+        // Nothing else is hidden there: what cannot be written needs no placeholders.
+        let run = |hole: &str| {
+            let mut command = env.cofferdam();
+            command.args(claim::words(&env)).args(["--mode", "readonly", "--", "ls", "secrets"]);
+            command.env("TEST_WEAKEN", hole);
+            env.finish(command)
+        };
+        run("").assert_exit(0).assert_stdout("");
+        assert!(acts(&probes(&env)).contains(&"open_blocked"));
+        run("blocked").assert_exit(125).assert_stdout("").assert_stderr_has("secrets");
+    }
 }

@@ -7,14 +7,15 @@
 //!
 //! Deliberately absent: any packet. A datagram socket that is connected only has the kernel look for a route.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::receipt::{Act, Again, Probe, Violation};
 use cofferdam_core::spec::Proof;
 use cofferdam_core::weaken::{Weakness, weakened};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, unlinkat};
 use rustix::io::{Errno, read};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -117,17 +118,29 @@ fn write_outside() -> Result<Refused, Done> {
     }
 }
 
-/// Of those that are set aside for documents, which nobody has.
-const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// Of those that are set aside for documents, which nobody has. Both kinds: a host may have a route for one of them only.
+const ADDRESSES: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
+];
 
 fn reach_network() -> Result<Refused, Done> {
-    let to = if weakened(Weakness::ProbeNetwork) { Ipv4Addr::LOCALHOST } else { ADDRESS };
-    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
-    let answer = socket.and_then(|socket| connect(&socket, &SocketAddrV4::new(to, 9)));
-    match answer {
-        Err(errno) => Ok(told(&to.to_string(), errno)),
-        Ok(()) => Err(Done(format!("there is a route to {to}"))),
+    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    if weakened(Weakness::ProbeNetwork) { reach(&[loopback]) } else { reach(&ADDRESSES) }
+}
+
+/// What was said of the first; none of them may be reached.
+fn reach(addresses: &[IpAddr]) -> Result<Refused, Done> {
+    let mut said = None;
+    for to in addresses {
+        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+        match socket.and_then(|socket| connect(&socket, &SocketAddr::new(*to, 9))) {
+            Err(errno) => said = said.or_else(|| Some(told(&to.to_string(), errno))),
+            Ok(()) => return Err(Done(format!("there is a route to {to}"))),
+        }
     }
+    Ok(said.unwrap_or_default())
 }
 
 /// Nobody else is in here yet, so that nobody can be found.
@@ -172,11 +185,34 @@ fn open_blocked(path: &Path) -> Result<Refused, Done> {
         Err(errno) => told("open", errno),
         Ok(_) => return Err(shown()),
     };
-    // One that cannot even be read holds nothing for anybody; nor does a directory, by `read`.
+    // One that cannot even be read holds nothing for anybody.
     match openat(CWD, path, flags | OFlags::RDONLY, Mode::empty()) {
-        Ok(file) if read(&file, &mut [0; 1]).is_ok_and(|bytes| bytes > 0) => Err(shown()),
+        Ok(found) if gives_something(&found) => Err(shown()),
         _ => Ok(refused),
     }
+}
+
+/// A file gives what can be read of it; a directory the names in it, and room for another.
+fn gives_something(found: &OwnedFd) -> bool {
+    match read(found, &mut [0; 1]) {
+        Err(Errno::ISDIR) => has_names(found) || has_room(found),
+        answer => answer.is_ok_and(|bytes| bytes > 0),
+    }
+}
+
+fn has_names(directory: &OwnedFd) -> bool {
+    let names = Dir::read_from(directory).into_iter().flatten().flatten();
+    names.map(|entry| entry.file_name().to_owned()).any(|name| name != c"." && name != c"..")
+}
+
+fn has_room(directory: &OwnedFd) -> bool {
+    let (name, flags) = (".cofferdam-probe", OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC);
+    let made = openat(directory, name, flags | OFlags::WRONLY, Mode::RUSR).is_ok();
+    if made {
+        // As above: it is given up anyway.
+        unlinkat(directory, name, AtFlags::empty()).ok();
+    }
+    made
 }
 
 const ENGINES: [&str; 4] = [
@@ -201,5 +237,32 @@ fn make_calls() -> Result<Refused, Done> {
     match CALLS.iter().find(|call| call.make() == Answer::Reached) {
         None => Ok(Refused(format!("all {} refused", CALLS.len()))),
         Some(call) => Err(Done(call.name.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_that_shows_its_names_or_takes_new_ones_is_not_hidden() {
+        let dir = tempfile::tempdir().unwrap();
+        let (full, empty) = (dir.path().join("full"), dir.path().join("empty"));
+        fs::create_dir_all(full.join("key")).unwrap();
+        fs::create_dir(&empty).unwrap();
+        assert!(open_blocked(&full).is_err(), "its names can be listed");
+        assert!(open_blocked(&empty).is_err(), "something can be made in it");
+        assert_eq!(fs::read_dir(&empty).unwrap().count(), 0, "what was tried is gone again");
+        assert!(open_blocked(&dir.path().join("missing")).is_ok());
+    }
+
+    #[test]
+    fn every_address_is_tried_and_none_may_be_reached() {
+        let nobody = IpAddr::V4(Ipv4Addr::BROADCAST);
+        // Without leave to broadcast, the kernel refuses that one.
+        assert!(reach(&[nobody]).is_ok());
+        assert!(reach(&[nobody, IpAddr::V4(Ipv4Addr::LOCALHOST)]).is_err());
     }
 }
