@@ -87,8 +87,8 @@ Options:
   --seconds N   time for the rounds of a bench (20, or without end where --rounds is given); three are counted at least
   --program FILE  this program, and not the release binary, built first
   --json        print JSON, one object a bench on a line each
-  --compare OLD  hold the figures against those that --json printed before: a case whose ratio to its base has grown
-                by more than a quarter, or whose rate has fallen so, is named, and the exit code is 1
+  --compare OLD  hold the figures against those that --json printed before: a case whose ratio to its base, of the
+                quickest tenth of their times, has grown by more than a quarter is named, and the exit code is 1
   --write       put the table between <!-- bench:NAME --> and <!-- /bench:NAME --> in
                 docs/benchmarks.md, and the plots beside it, in docs/plots
   --help        this text

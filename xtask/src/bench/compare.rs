@@ -1,5 +1,5 @@
-//! Figures of today against those of another day, by what does not depend on how fast the machine is: the ratio of
-//! a case to the base of its own table, and for rates the same of the rates.
+//! Figures of today against those of another day, by what does not depend on how fast the machine is, and hardly on what else it
+//! does: the ratio of a case to the base of its own table, of the quickest tenth of their times where that is known.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,9 +56,9 @@ fn costs(table: &Value) -> Vec<((String, String), f64)> {
         if !case["skipped"].is_null() {
             return None;
         }
-        let rate = case["per_second"].as_f64();
-        let ratio = case["ratio"].as_f64();
-        let cost = base_rate.zip(rate).map(|(base, rate)| base / rate).or(ratio)?;
+        let by_rate = || Some(base_rate? / case["per_second"].as_f64()?);
+        let low = case["low_ratio"].as_f64();
+        let cost = low.or_else(by_rate).or_else(|| case["ratio"].as_f64())?;
         Some(((bench.to_owned(), name), cost))
     };
     cases.iter().filter_map(cost).collect()
@@ -89,6 +89,18 @@ mod tests {
         assert_eq!(slower(2.4, 45.0), Vec::<String>::new());
         assert_eq!(slower(2.6, 50.0), ["start: ours: 2.00 before, 2.60 now"]);
         assert_eq!(slower(1.0, 30.0), ["many: ours: 2.00 before, 3.33 now"]);
+    }
+
+    #[test]
+    fn a_busy_machine_is_no_slower_program() {
+        let with = |ratio: f64, low: f64| {
+            format!(
+                r#"{{"bench":"start","cases":[{{"case":"ours","ratio":{ratio},"low_ratio":{low},"skipped":null}}]}}"#
+            )
+        };
+        let old = Old::parse(&with(2.0, 2.0)).unwrap();
+        assert_eq!(old.slower(&with(9.0, 2.1)).unwrap(), Vec::<String>::new());
+        assert_eq!(old.slower(&with(2.0, 4.0)).unwrap(), ["start: ours: 2.00 before, 4.00 now"]);
     }
 
     #[test]

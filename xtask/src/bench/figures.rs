@@ -21,6 +21,8 @@ struct Row {
     p99: Duration,
     /// Of the median to the base case's.
     ratio: f64,
+    /// Of the time that the quickest tenth took to the base case's: what else the machine does hardly shows in it.
+    low_ratio: f64,
     /// Where one time is many starts.
     per_second: Option<f64>,
     skipped: Option<String>,
@@ -29,15 +31,19 @@ struct Row {
 impl Table {
     /// The first of `cases` is the base.
     pub(crate) fn new(bench: &str, cases: &[Times]) -> Self {
-        let base = cases.first().map_or(Duration::ZERO, |base| rank(&base.times, 50));
+        let base =
+            |percent| cases.first().map_or(Duration::ZERO, |base| rank(&base.times, percent));
+        let (base, low_base) = (base(50), base(10));
         let rows = cases.iter().map(|case| {
             let median = rank(&case.times, 50);
             let ratio = median.as_secs_f64() / base.as_secs_f64();
+            let low_ratio = rank(&case.times, 10).as_secs_f64() / low_base.as_secs_f64();
             let (name, skipped) = (case.name.clone(), case.skipped.clone());
             #[expect(clippy::cast_precision_loss, reason = "a few hundred starts")]
             let rate = || case.starts as f64 / median.as_secs_f64();
             let per_second = (case.starts > 1).then(rate);
-            Row { name, median, p99: rank(&case.times, 99), ratio, per_second, skipped }
+            let p99 = rank(&case.times, 99);
+            Row { name, median, p99, ratio, low_ratio, per_second, skipped }
         });
         let rounds = cases.iter().map(|case| case.times.len()).max().unwrap_or(0);
         Self { bench: bench.to_owned(), rounds, host: host(), rows: rows.collect() }
@@ -49,7 +55,7 @@ impl Table {
         } else {
             String::from("| case | median | p99 | ratio |\n|---|---:|---:|---:|\n")
         };
-        for Row { name, median, p99, ratio, per_second, skipped } in &self.rows {
+        for Row { name, median, p99, ratio, per_second, skipped, .. } in &self.rows {
             let (median, p99) = (milliseconds(*median), milliseconds(*p99));
             text += &match (per_second, skipped) {
                 (_, Some(reason)) => format!("| {name} | skipped: {reason} | | |\n"),
@@ -78,6 +84,7 @@ impl Table {
                     "median_ms": milliseconds(row.median),
                     "p99_ms": milliseconds(row.p99),
                     "ratio": row.ratio,
+                    "low_ratio": row.low_ratio,
                     "per_second": row.per_second,
                     "skipped": row.skipped,
                 })
@@ -160,6 +167,7 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&table().json()).unwrap();
         assert_eq!(json["cases"][1]["median_ms"], 200.0);
         assert_eq!(json["cases"][1]["ratio"], 2.0);
+        assert_eq!(json["cases"][1]["low_ratio"], 2.0);
         assert_eq!(json["bench"], "start");
     }
 }
