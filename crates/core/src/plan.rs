@@ -133,7 +133,7 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
     rules::proof(spec, caps)?;
     rules::consistent(spec)?;
     rules::under_ceiling(spec, &ceiling)?;
-    rules::within_host(spec, caps)?;
+    let limits = rules::within_host(spec, caps)?;
     rules::network(spec, policy)?;
     rules::env(spec, policy)?;
     rules::relax(spec, policy)?;
@@ -178,7 +178,7 @@ pub fn plan(spec: &SandboxSpec, policy: &Policy, caps: &Caps) -> Result<Plan, Re
         env: env(spec, &root(spec, caps)),
         network,
         allow_hosts: spec.allow_hosts.clone(),
-        limits: spec.limits.clone(),
+        limits,
         seccomp: (!is_relaxed(Guarantee::Seccomp)).then(|| spec.seccomp.clone()),
         proof: spec.proof,
         runtime: spec.runtime.clone(),

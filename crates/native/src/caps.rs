@@ -8,7 +8,7 @@ use cofferdam_core::caps::{Caps, Guarantee, Lack};
 use cofferdam_core::quantity::ByteSize;
 use rustix::thread::CapabilitySet;
 
-use crate::cgroup::{Controller, survey};
+use crate::cgroup::{Controller, claim};
 use crate::identity::effective_uid;
 use crate::probe;
 use crate::sys::privilege::effective_capabilities;
@@ -25,7 +25,7 @@ pub fn caps() -> Caps {
     let mut caps = Caps::confining(Backend::Native);
     caps.enforces.insert(Tty);
     let mut lacks = absent().to_vec();
-    let found = survey();
+    let found = claim();
     for controller in Controller::ALL {
         lacks.extend(found.seat(controller).err().map(|l| (controller.guarantee(), l.clone())));
     }

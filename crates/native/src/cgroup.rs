@@ -2,10 +2,13 @@
 //!
 //! One group per sandbox, `cofferdam.<name>`, the run's name or, where it was prepared before there was
 //! a run, its own, in the unified hierarchy (v2) where it has the controllers,
-//! else in one hierarchy per controller (v1). Entered at the sandbox's birth (v2) or before it gives up its
+//! else in one hierarchy per controller (v1). Where an ordinary user has no place for it, the user's service manager is
+//! asked for one (see `scope.rs`). Entered at the sandbox's birth (v2) or before it gives up its
 //! privileges (v1), removed when it is gone.
 
+mod bus;
 mod place;
+mod scope;
 mod v1;
 mod v2;
 
@@ -24,7 +27,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel_text;
 use crate::sys::SysError;
-pub(crate) use place::{Survey, survey, survey_separate, survey_unified};
+pub use place::{SUPERVISOR, claim_place};
+pub(crate) use place::{Survey, claim, claim_unified, survey, survey_separate};
 
 /// How the names of our groups begin.
 const OURS: &str = "cofferdam.";

@@ -103,7 +103,8 @@ table! {
         "Hosts that may be reached with `network: allow`, each `HOST` or `HOST:PORT`.";
     SandboxMemoryLimit "sandbox.memory_limit", Some("--memory"), Files,
         Form::Size { min: ByteSize::mib(1), max: None }, Smaller, Value::Size(ByteSize::mib(2048)),
-        "Most memory, swap included. Never more than the host has.";
+        "Most memory, swap included. What is asked for beyond the host's memory is refused; on a host with less than the \
+         default, the default is what it has.";
     SandboxCpuLimit "sandbox.cpu_limit", Some("--cpus"), Files,
         Form::Cpus, Smaller, Value::Cpus(Cpus { millis: 2000 }),
         "Most processor time, in processors.";

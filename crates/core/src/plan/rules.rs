@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use super::{Override, WORKSPACE};
 use crate::backend::Backend;
 use crate::caps::Caps;
+use crate::config::Key;
 use crate::mount::{Access, Mount};
 use crate::paths::{Arg, overlap};
 use crate::policy::{self, Ceiling, Policy};
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
 use crate::result;
-use crate::spec::{Mode, Network, Proof, Purpose, SandboxSpec};
+use crate::spec::{Limits, Mode, Network, Proof, Purpose, SandboxSpec};
 use crate::weaken::{Weakness, weakened};
 
 fn refuse(rule: Rule, field: &str, message: impl Into<String>, remedy: &str) -> Refusal {
@@ -113,8 +114,16 @@ pub(super) fn under_ceiling(spec: &SandboxSpec, ceiling: &Ceiling) -> Result<(),
     ceiling.check(&spec.limits, spec.network, spec.mode)
 }
 
-pub(super) fn within_host(spec: &SandboxSpec, caps: &Caps) -> Result<(), Refusal> {
-    let memory = spec.limits.memory;
+/// The limits as they will be. What somebody asked for is held or refused; where nobody did and the host is smaller
+/// than the default, the host's memory is the limit.
+pub(super) fn within_host(spec: &SandboxSpec, caps: &Caps) -> Result<Limits, Refusal> {
+    let mut limits = spec.limits.clone();
+    if let Some(host) = caps.host_memory
+        && !spec.explicit.contains(&Key::SandboxMemoryLimit)
+    {
+        limits.memory = limits.memory.min(host);
+    }
+    let memory = limits.memory;
     let smallest = ByteSize::mib(1);
     if memory < smallest || caps.host_memory.is_some_and(|host| memory > host) {
         let most = caps.host_memory.map_or("the host's memory".to_owned(), |m| m.to_string());
@@ -125,7 +134,7 @@ pub(super) fn within_host(spec: &SandboxSpec, caps: &Caps) -> Result<(), Refusal
             "choose a limit within what this host has",
         ));
     }
-    Ok(())
+    Ok(limits)
 }
 
 pub(super) fn network(spec: &SandboxSpec, policy: &Policy) -> Result<(), Refusal> {

@@ -159,8 +159,21 @@ fn a_confining_backend_holds_a_default_or_does_not_run() {
 }
 
 #[test]
+fn a_host_that_is_smaller_than_the_default_is_the_limit() {
+    let small = Caps { host_memory: Some(ByteSize::mib(1500)), ..native() };
+    let mut spec = spec();
+    spec.limits.memory = ByteSize(2 * ByteSize::GIB);
+    let made = plan(&spec, &policy(), &small).unwrap();
+    assert_eq!(made.limits.memory, ByteSize::mib(1500));
+    assert_eq!(plan(&spec, &policy(), &native()).unwrap().limits, spec.limits);
+    spec.explicit.insert(Key::SandboxMemoryLimit);
+    assert_eq!(plan(&spec, &policy(), &small).unwrap_err().rule, Rule::HostRange);
+}
+
+#[test]
 fn ranges_roles_networks_and_variables() {
     let mut big = spec();
+    big.explicit.insert(Key::SandboxMemoryLimit);
     big.limits.memory = ByteSize(9 * ByteSize::GIB);
     assert_eq!(refused(&big), Rule::HostRange);
     big.limits.memory = ByteSize(1);

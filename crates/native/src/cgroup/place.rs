@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use cofferdam_core::caps::Lack;
 use rustix::fs::{Access, access, statfs};
 
-use super::Controller;
+use super::{Controller, scope};
 use crate::identity::effective_uid;
 use crate::kernel_text;
 
@@ -14,10 +15,14 @@ const MOUNT: &str = "/sys/fs/cgroup";
 const V1_MAGIC: u64 = 0x0027_e0eb;
 const V2_MAGIC: u64 = 0x6367_7270;
 /// Where the supervisor stands while the groups beside it are limited.
-pub(super) const SUPERVISOR: &str = "cofferdam.supervisor";
+pub const SUPERVISOR: &str = "cofferdam.supervisor";
 
-const DELEGATE: &str = "start it in a scope of its own, \
-     `systemd-run --user --scope -p Delegate=yes -- cofferdam …`, or as root";
+/// What an ordinary user can do where the user's service manager gave no group.
+const MANAGED: &str = "log in where systemd runs a service manager for you (`sudo loginctl enable-linger $USER` keeps one), \
+     or run it as root";
+
+const DELEGATE: &str = "let systemd hand the controllers to users: `[Service]` and `Delegate=cpu memory pids` in \
+     /etc/systemd/system/user@.service.d/delegate.conf, then `sudo systemctl daemon-reload` and a new login; or run it as root";
 
 /// The hierarchies that limits can be held in.
 #[derive(Debug)]
@@ -54,6 +59,40 @@ impl Survey {
 /// Looks for a place. A few reads of small files: this is on the way of every start.
 pub(crate) fn survey() -> Survey {
     survey_unified().unwrap_or_else(survey_separate)
+}
+
+/// [`survey`] for who is about to make groups: where an ordinary user has no place for them, the user's service manager
+/// is asked for one, and this process moves there.
+pub(crate) fn claim() -> Survey {
+    claim_unified().unwrap_or_else(survey_separate)
+}
+
+/// The same for the unified hierarchy alone, the only one that is handed to users.
+pub(crate) fn claim_unified() -> Option<Survey> {
+    let found = survey_unified()?;
+    let Survey::Unified { base, lacks } = &found else { return Some(found) };
+    if lacks.is_empty() || effective_uid() == 0 {
+        return Some(found);
+    }
+    // Once is enough: what it could not give then it has not now.
+    static ASKED: OnceLock<Result<(), String>> = OnceLock::new();
+    match ASKED.get_or_init(|| scope::enter(effective_uid()).map_err(|e| e.to_string())) {
+        Ok(()) => survey_unified(),
+        Err(reason) => {
+            let because = |lack: &Lack| Lack {
+                reason: format!("{}; the user's service manager gave none: {reason}", lack.reason),
+                remedy: MANAGED.to_owned(),
+            };
+            let lacks = lacks.iter().map(|(c, lack)| (*c, because(lack))).collect();
+            Some(Survey::Unified { base: base.clone(), lacks })
+        }
+    }
+}
+
+/// Takes the place that a run would take. What is missing, where something is.
+pub fn claim_place() -> Option<Lack> {
+    let found = claim();
+    Controller::ALL.into_iter().find_map(|controller| found.seat(controller).err().cloned())
 }
 
 /// The unified hierarchy, where it has something to offer: in a hybrid layout it may not.
@@ -113,7 +152,7 @@ fn crowded(base: &Path) -> Option<Lack> {
     let others = inside.lines().filter(|pid| *pid != us).count();
     (others > 0).then(|| Lack {
         reason: format!("the control group {} has other processes in it", base.display()),
-        remedy: DELEGATE.to_owned(),
+        remedy: MANAGED.to_owned(),
     })
 }
 
@@ -138,7 +177,7 @@ fn separate(controller: Controller) -> Result<PathBuf, Lack> {
 fn writable(dir: &Path) -> Result<(), Lack> {
     access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| Lack {
         reason: format!("no control group can be made in {} ({errno})", dir.display()),
-        remedy: DELEGATE.to_owned(),
+        remedy: MANAGED.to_owned(),
     })
 }
 

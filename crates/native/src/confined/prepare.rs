@@ -15,7 +15,7 @@ use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 use super::ConfineError;
 use super::room::Room;
 use super::waiting::{Notes, Ordered, Running, Waiting, await_report, is_gone};
-use crate::cgroup::{Cgroup, CgroupError, Controller, Survey, survey_separate, survey_unified};
+use crate::cgroup::{Cgroup, CgroupError, Controller, Survey, claim_unified, survey_separate};
 use crate::channel::Channel;
 use crate::confirm::network_namespace;
 use crate::identity::{Identity, Ids, Owners, effective_uid, strangers};
@@ -112,7 +112,7 @@ pub fn bear(preparation: &Preparation<'_>) -> Result<Unsupplied, StartError> {
     if plan.workspace.mode == Mode::Stage && plan.workspace.staging.is_overlay() {
         check_owners(plan)?;
     }
-    let birth = match survey_unified() {
+    let birth = match claim_unified() {
         Some(found) => Birth::Due(found),
         None => {
             let (child, control) = born(plan, state, &workspace, None)?;

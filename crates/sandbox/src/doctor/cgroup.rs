@@ -7,9 +7,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Place;
+use cofferdam_core::caps::Lack;
+use cofferdam_native::claim_place;
+
 use super::check::Check;
 use super::trial;
+use super::{Place, Who};
 
 mod hierarchy;
 mod judge;
@@ -17,10 +20,12 @@ mod judge;
 use hierarchy::{Hierarchy, Version};
 
 pub(super) fn examine(place: &Place) -> Vec<Check> {
+    // Where a run would go, there it is tried.
+    let lack = if place.who() == Who::Ordinary { claim_place() } else { None };
     let facts = read().map(|(mountinfo, own)| {
         let hierarchies = hierarchy::find(&mountinfo, &own, place.who());
         let controllers = Controller::ALL.map(|one| (one, locate(one, &hierarchies)));
-        Facts { layout: Layout::of(&hierarchies), controllers }
+        Facts { layout: Layout::of(&hierarchies), controllers, lack }
     });
     judge::judge(facts, place.who())
 }
@@ -33,6 +38,8 @@ fn read() -> io::Result<(String, String)> {
 struct Facts {
     layout: Layout,
     controllers: [(Controller, Option<Found>); 3],
+    /// What an ordinary user would be refused for.
+    lack: Option<Lack>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

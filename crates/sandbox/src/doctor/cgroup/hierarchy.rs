@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use cofferdam_native::SUPERVISOR;
+
 use crate::doctor::Who;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +58,12 @@ fn hierarchy(line: &str, own: &str, who: Who) -> Option<Hierarchy> {
         Who::Ordinary => beneath(point, root, membership?),
     };
     match kind {
-        "cgroup2" => Some(Hierarchy::V2 { dir: place(membership(own, ""))? }),
+        "cgroup2" => {
+            let own = membership(own, "");
+            // Where a sandbox was made already, its maker has stepped aside.
+            let own = own.map(|own| own.strip_suffix(&format!("/{SUPERVISOR}")).unwrap_or(own));
+            Some(Hierarchy::V2 { dir: place(own)? })
+        }
         "cgroup" => {
             let options = options.split(',').filter(|option| !matches!(*option, "rw" | "ro"));
             let controllers: Vec<_> = options.map(str::to_owned).collect();
@@ -101,6 +108,8 @@ mod tests {
     #[test]
     fn root_is_at_the_top_and_others_in_their_own_group() {
         let own = "0::/user.slice/app.scope\n";
+        let aside = "0::/user.slice/app.scope/cofferdam.supervisor\n";
+        assert_eq!(dirs(UNIFIED, aside, Who::Ordinary), dirs(UNIFIED, own, Who::Ordinary));
         assert_eq!(dirs(UNIFIED, own, Who::Root), ["/sys/fs/cgroup"]);
         assert_eq!(dirs(UNIFIED, own, Who::Ordinary), ["/sys/fs/cgroup/user.slice/app.scope"]);
     }

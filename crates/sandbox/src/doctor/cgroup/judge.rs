@@ -2,6 +2,8 @@
 
 use std::io;
 
+use cofferdam_core::caps::Lack;
+
 use super::{Controller, Facts, Found, Layout, Trial, Version};
 use crate::doctor::Who;
 use crate::doctor::check::{Check, Question};
@@ -30,7 +32,7 @@ pub(super) fn judge(facts: io::Result<Facts>, who: Who) -> Vec<Check> {
     };
     let mut checks = vec![version(facts.layout)];
     for (controller, found) in &facts.controllers {
-        checks.push(limit(*controller, found.as_ref(), who));
+        checks.push(limit(*controller, found.as_ref(), facts.lack.as_ref(), who));
     }
     checks.push(delegation(&facts, who));
     checks
@@ -48,7 +50,7 @@ fn version(layout: Layout) -> Check {
     }
 }
 
-fn limit(controller: Controller, found: Option<&Found>, who: Who) -> Check {
+fn limit(controller: Controller, found: Option<&Found>, lack: Option<&Lack>, who: Who) -> Check {
     let question = match controller {
         Controller::Memory => MEMORY,
         Controller::Pids => PIDS,
@@ -70,12 +72,11 @@ fn limit(controller: Controller, found: Option<&Found>, who: Who) -> Check {
         Version::V2 => "version 2",
     };
     let seen = format!("{name} controller of {version} at {}", found.dir.display());
-    match (&found.trial, who) {
-        // At the top root can hand it down at any time; in a group that holds processes nobody can.
-        (Trial::Withheld, Who::Ordinary) => question.warn(
-            format!("{seen}, not handed down to groups below it"),
-            "start Cofferdam in a scope of its own: systemd-run --user --scope -p Delegate=yes …; \
-             or --relax limits",
+    match (&found.trial, who, lack) {
+        // At the top root can hand it down at any time, and in a group of their own others can.
+        (Trial::Withheld, Who::Ordinary, Some(lack)) => question.warn(
+            format!("{seen}, not handed down to groups below it: {}", lack.reason),
+            format!("{}; or --relax limits", lack.remedy),
         ),
         _ => question.ok(seen),
     }
@@ -94,11 +95,16 @@ fn delegation(facts: &Facts, who: Who) -> Check {
                 );
             }
             (Trial::Refused(error), Who::Ordinary) => {
-                let remedy = match one.version {
-                    Version::V1 => UNIFY,
-                    Version::V2 => DELEGATE,
+                return match (one.version, &facts.lack) {
+                    (Version::V2, Some(lack)) => DELEGATION.warn(
+                        lack.reason.as_str(),
+                        format!("{}; or give limits up by name with --relax limits", lack.remedy),
+                    ),
+                    (version, _) => {
+                        let remedy = if version == Version::V1 { UNIFY } else { DELEGATE };
+                        DELEGATION.warn(format!("no group can be made in {dir}: {error}"), remedy)
+                    }
                 };
-                return DELEGATION.warn(format!("no group can be made in {dir}: {error}"), remedy);
             }
             (Trial::Refused(error), Who::Root) => {
                 return DELEGATION.warn(
@@ -129,8 +135,13 @@ mod tests {
 
     fn statuses(layout: Layout, who: Who, trial: impl Fn() -> Option<Found>) -> Vec<Status> {
         let controllers = Controller::ALL.map(|one| (one, trial()));
-        let checks = judge(Ok(Facts { layout, controllers }), who);
+        let checks = judge(Ok(Facts { layout, controllers, lack: lack() }), who);
         checks.iter().map(|check| check.status).collect()
+    }
+
+    fn lack() -> Option<Lack> {
+        let (reason, remedy) = ("no scope could be had".into(), "log in".into());
+        Some(Lack { reason, remedy })
     }
 
     fn denied() -> io::Error {
@@ -156,7 +167,7 @@ mod tests {
         {
             let found = || refused().map(|found| Found { version, ..found });
             let controllers = Controller::ALL.map(|one| (one, found()));
-            let facts = Facts { layout: Layout::Hybrid, controllers };
+            let facts = Facts { layout: Layout::Hybrid, controllers, lack: None };
             let remedy = delegation(&facts, Who::Ordinary).remedy.unwrap();
             assert!(remedy.contains(part), "{remedy}");
         }
@@ -167,6 +178,10 @@ mod tests {
         let withheld = || found(Trial::Withheld);
         assert_eq!(statuses(Layout::V2, Who::Ordinary, withheld), [OK, WARN, WARN, WARN, OK]);
         assert_eq!(statuses(Layout::V2, Who::Root, withheld), [OK; 5]);
+        // In a group of our own we hand them down ourselves.
+        let controllers = Controller::ALL.map(|one| (one, withheld()));
+        let own = judge(Ok(Facts { layout: Layout::V2, controllers, lack: None }), Who::Ordinary);
+        assert!(own.iter().all(|check| check.status == OK), "{own:?}");
     }
 
     #[test]
@@ -181,7 +196,7 @@ mod tests {
     fn a_group_left_behind_is_named() {
         let controllers = Controller::ALL
             .map(|one| (one, found(Trial::Left(PathBuf::from("/cg/cofferdam-probe-1"), denied()))));
-        let check = delegation(&Facts { layout: Layout::V2, controllers }, Who::Root);
+        let check = delegation(&Facts { layout: Layout::V2, controllers, lack: None }, Who::Root);
         assert_eq!(check.remedy.as_deref(), Some("rmdir /cg/cofferdam-probe-1"));
     }
 }
