@@ -34,7 +34,8 @@ Ends with exit code 1 if anything was lost or left behind, and says what.
 
 Drills:
   crash   kill -9 one process of ours at a random moment, again and again: the command line, the first
-          process of a sandbox, the holder of a session, the launcher, the one that applies, the command itself.
+          process of a sandbox, the holder of a session, the launcher, the one that applies, the command itself; with
+          --own-engine the engine's daemon too.
           Then `gc` once: no process, mount, control group or mark is left, every tree is as before an apply
           or as after it, every run that said it went well has its record and its changes, and the audit log
           verifies
@@ -58,6 +59,8 @@ Options:
   --seed N         the random numbers of `crash` and `server` again
   --sandbox NAME   native (the default), docker or podman; for `crash`, `server` and `load`, with the engine of DOCKER_HOST
                    or CONTAINER_HOST
+  --own-engine     for `crash` with docker: an engine of the drill's own, which is killed and started again like any
+                   other process
   --program FILE   this program, and not the release binary, built first; not for `loop`, whose tests build their own
   --json           print JSON
   --help           this text
@@ -65,6 +68,7 @@ Options:
 Examples:
   cargo xtask drill crash
   cargo xtask drill crash --kills 100 --seed 7
+  cargo xtask drill crash --sandbox docker --own-engine --kills 200
   cargo xtask drill server --kills 50 --store postgres
   cargo xtask drill soak --runs 500 --json";
 
@@ -114,7 +118,16 @@ struct Asked {
     size: Option<usize>,
     seed: u64,
     sandbox: String,
+    engine: Whose,
     store: Store,
+}
+
+/// Which engine a drill is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// The one that the environment names.
+    Anybodys,
+    Own,
 }
 
 /// What a server keeps everything in.
@@ -127,7 +140,8 @@ enum Store {
 impl Default for Asked {
     fn default() -> Self {
         let (program, sandbox) = (PathBuf::new(), "native".to_owned());
-        Self { program, size: None, seed: Dice::new().next() >> 32, sandbox, store: Store::Sqlite }
+        let seed = Dice::new().next() >> 32;
+        Self { program, size: None, seed, sandbox, engine: Whose::Anybodys, store: Store::Sqlite }
     }
 }
 
@@ -209,10 +223,14 @@ impl Options {
                 "--program" if drill != Drill::Loop => {
                     options.program = Some(args.value("--program")?.into())
                 }
+                "--own-engine" if drill == Drill::Crash => options.asked.engine = Whose::Own,
                 "--json" => options.print = Print::Json,
                 "--help" | "-h" => return Ok(None),
                 other => return Err(Usage::unknown(other, "drill")),
             }
+        }
+        if options.asked.engine == Whose::Own && options.asked.sandbox != "docker" {
+            return Err(Usage::new("--own-engine is for --sandbox docker"));
         }
         Ok(Some(options))
     }
@@ -241,6 +259,10 @@ mod tests {
             parse(&["loop", "--program", "x"]).is_err() && parse(&["loop", "--seed", "1"]).is_err()
         );
         assert!(parse(&["crash", "--sandbox", "local"]).is_err());
+        let own = parse(&["crash", "--own-engine", "--sandbox", "docker"]).unwrap().unwrap();
+        assert_eq!(own.asked.engine, Whose::Own);
+        assert!(parse(&["crash", "--own-engine"]).is_err());
+        assert!(parse(&["load", "--sandbox", "docker", "--own-engine"]).is_err());
         assert!(parse(&["crush"]).is_err() && parse(&[]).is_err());
     }
 }

@@ -23,6 +23,7 @@ mod bless;
 mod cargo;
 mod dice;
 mod drill;
+mod engine;
 mod fuzz;
 mod mutants;
 mod place;

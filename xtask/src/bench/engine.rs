@@ -5,8 +5,6 @@
 //! are made without an engine. Where none answers, a private one is started, with its own state and without a
 //! network, and stopped at the end; where that cannot be had either, the table says so.
 
-mod private;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -18,8 +16,8 @@ use super::driver;
 use super::place::Place;
 use super::start::{self, NOTHING, prove, shown_by};
 use crate::cargo::{output_of, succeed, works};
+use crate::engine::{PrivateEngine, client};
 use crate::provide::is_there;
-use private::PrivateEngine;
 
 const DEFAULT_SOCKET: &str = "unix:///var/run/docker.sock";
 pub(super) const IMAGE: &str = "cofferdam-bench";
@@ -59,7 +57,7 @@ pub(super) struct Engine {
 impl Engine {
     pub(super) fn find(place: &Place) -> Result<Self> {
         let answers = |host: &str| {
-            is_there("docker") && works(docker(host).args(["version", "--format", "x"]))
+            is_there("docker") && works(client(host).args(["version", "--format", "x"]))
         };
         let (host, private) = if answers(DEFAULT_SOCKET) {
             (DEFAULT_SOCKET.to_owned(), None)
@@ -80,7 +78,7 @@ impl Engine {
     }
 
     pub(super) fn docker(&self) -> Command {
-        docker(&self.host)
+        client(&self.host)
     }
 
     /// One static program and the names it goes by.
@@ -137,10 +135,4 @@ impl Drop for Engine {
             eprintln!("xtask: the engine does not remove the image {IMAGE}");
         }
     }
-}
-
-fn docker(host: &str) -> Command {
-    let mut command = Command::new("docker");
-    command.args(["--host", host]).stdin(Stdio::null());
-    command
 }

@@ -4,7 +4,7 @@
 //! Several actors work at once, in workspaces of their own and in one state directory. Each does one
 //! [`act`] at a time while its killer waits for a moment to choose a victim among that actor's processes: a
 //! part of the program first, then one process of that part, so that the one launcher is hit as often as
-//! the many sandboxes it keeps.
+//! the many sandboxes it keeps. An engine of the drill's own is such a part too.
 
 mod act;
 mod tree;
@@ -28,6 +28,8 @@ use act::{Act, Doer, Promise};
 
 const ACTORS: usize = 3;
 const KILLS: usize = 1000;
+/// The part of the engine's daemon, which belongs to all actors.
+const ENGINE: &str = "engine's daemon";
 /// So long a mark is left alone that nobody has signed; waited for in a long drill only.
 const UNSIGNED: Duration = Duration::from_secs(62);
 
@@ -67,6 +69,8 @@ pub(super) fn perform(asked: &Asked) -> Result<Report> {
 #[derive(Default)]
 struct Tally {
     kills: AtomicUsize,
+    /// Actors that have done everything once, undisturbed. What all of them need is left alone until then.
+    ready: AtomicUsize,
     roles: Mutex<BTreeMap<&'static str, usize>>,
     /// Every id that was in the state directory when somebody was killed, and where.
     seen: Mutex<BTreeMap<String, String>>,
@@ -96,6 +100,7 @@ fn work(
             bail!("{act:?} does not go well, with nobody killed");
         }
     }
+    tally.ready.fetch_add(1, Ordering::Relaxed);
     while tally.kills.load(Ordering::Relaxed) < kills {
         progress.at(tally.kills.load(Ordering::Relaxed));
         let act = Act::ALL[dice.below(Act::ALL.len())];
@@ -107,7 +112,7 @@ fn work(
             let killer = scope.spawn(|| kill_one(actor, moment, &mut dice, tally));
             let kept = doer.perform(act)?;
             let took = start.elapsed();
-            Ok((kept, took, killer.join().map_err(|_| anyhow!("the killer has panicked"))?))
+            Ok((kept, took, killer.join().map_err(|_| anyhow!("the killer has panicked"))??))
         })?;
         done.kept.extend(kept);
         // Moments are chosen out of the time that it takes with nobody killed, as busy as the host is now.
@@ -126,25 +131,33 @@ enum Met {
     Nobody,
 }
 
-fn kill_one(actor: &Actor<'_>, moment: Duration, dice: &mut Dice, tally: &Tally) -> Met {
+fn kill_one(actor: &Actor<'_>, moment: Duration, dice: &mut Dice, tally: &Tally) -> Result<Met> {
     thread::sleep(moment);
     let mut parts: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for process in processes::below(&actor.home) {
         parts.entry(process.role()).or_default().push(process.pid);
     }
+    if actor.scene.has_own_engine() && tally.ready.load(Ordering::Relaxed) == ACTORS {
+        parts.insert(ENGINE, Vec::new());
+    }
     if let Ok(mut seen) = tally.seen.lock() {
         seen.extend(traces::going_on(&actor.scene.state()));
     }
     let part = dice.below(parts.len());
-    let Some((role, pids)) = parts.into_iter().nth(part) else { return Met::Nobody };
-    if processes::send(Signal::Kill, pids[dice.below(pids.len())]) {
+    let Some((role, pids)) = parts.into_iter().nth(part) else { return Ok(Met::Nobody) };
+    let killed = if role == ENGINE {
+        actor.scene.kill_engine().map(|()| true)?
+    } else {
+        processes::send(Signal::Kill, pids[dice.below(pids.len())])
+    };
+    if killed {
         tally.kills.fetch_add(1, Ordering::Relaxed);
         if let Ok(mut roles) = tally.roles.lock() {
             *roles.entry(role).or_default() += 1;
         }
-        return Met::Somebody;
+        return Ok(Met::Somebody);
     }
-    Met::Nobody
+    Ok(Met::Nobody)
 }
 
 /// Cleans up once, and looks.

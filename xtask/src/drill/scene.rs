@@ -3,13 +3,15 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use super::Asked;
+use super::{Asked, Whose};
 use crate::cargo::shown;
+use crate::engine::PrivateEngine;
 use crate::place::Place;
 
 /// Longer than anything here may take; more is a hang.
@@ -19,7 +21,17 @@ pub(super) struct Scene {
     pub(super) place: Place,
     program: PathBuf,
     pub(super) sandbox: String,
+    own: Option<OwnEngine>,
     said: AtomicUsize,
+}
+
+/// An engine that is part of the scene. It has a place of its own, so that nothing of the engine's is taken for
+/// something that we left.
+struct OwnEngine {
+    host: String,
+    /// Stopped before its place goes: fields are dropped in order.
+    engine: Mutex<PrivateEngine>,
+    _place: Place,
 }
 
 /// How a command of ours ended.
@@ -46,7 +58,39 @@ impl Ended {
 impl Scene {
     pub(super) fn new(asked: &Asked) -> Result<Self> {
         let (program, sandbox) = (asked.program.clone(), asked.sandbox.clone());
-        Ok(Self { place: Place::new()?, program, sandbox, said: AtomicUsize::new(0) })
+        let own = match asked.engine {
+            Whose::Anybodys => None,
+            Whose::Own => {
+                let place = Place::new()?;
+                let engine = PrivateEngine::start(&place)?;
+                Some(OwnEngine { host: engine.host(), engine: Mutex::new(engine), _place: place })
+            }
+        };
+        Ok(Self { place: Place::new()?, program, sandbox, own, said: AtomicUsize::new(0) })
+    }
+
+    pub(super) fn has_own_engine(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// Kills the scene's own engine, and has it come up again.
+    pub(super) fn kill_engine(&self) -> Result<()> {
+        let own = self.own.as_ref().context("the scene has no engine of its own")?;
+        let engine = own.engine.lock();
+        engine.unwrap_or_else(|poisoned| poisoned.into_inner()).kill()
+    }
+
+    /// Where the engine of this name is looked for, if that is the one which the drill is about.
+    pub(super) fn engine(&self, variable: &str) -> Option<String> {
+        let used = match self.sandbox.as_str() {
+            "docker" => "DOCKER_HOST",
+            "podman" => "CONTAINER_HOST",
+            _ => return None,
+        };
+        if variable != used {
+            return None;
+        }
+        self.own.as_ref().map(|own| own.host.clone()).or_else(|| std::env::var(variable).ok())
     }
 
     pub(super) fn state(&self) -> PathBuf {
@@ -65,12 +109,9 @@ impl Scene {
     /// The program, as nobody in particular: for `gc` and `audit`.
     pub(super) fn command(&self, words: &[&str]) -> Command {
         let mut command = self.place.command(&self.program);
-        let variable = if self.sandbox == "podman" { "CONTAINER_HOST" } else { "DOCKER_HOST" };
         for name in ["DOCKER_HOST", "CONTAINER_HOST"] {
-            let engine = std::env::var(name).ok().filter(|_| self.sandbox != "native");
             let nowhere = || "unix:///nonexistent/engine.sock".to_owned();
-            let host = engine.filter(|_| name == variable).unwrap_or_else(nowhere);
-            command.env(name, host);
+            command.env(name, self.engine(name).unwrap_or_else(nowhere));
         }
         command.args(words);
         command

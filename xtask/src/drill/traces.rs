@@ -12,6 +12,7 @@ use super::processes;
 use super::report::Report;
 use super::scene::Scene;
 use crate::cargo::output_of;
+use crate::engine::client;
 
 /// How deep control groups are looked for.
 const DEPTH: usize = 6;
@@ -147,9 +148,9 @@ fn of_runs(lines: &str, runs: &BTreeMap<String, String>) -> Vec<String> {
 /// A command of the engine's client, to the engine that was used.
 pub(super) fn docker(scene: &Scene, words: &[&str]) -> Result<Command> {
     let variable = if scene.sandbox == "podman" { "CONTAINER_HOST" } else { "DOCKER_HOST" };
-    let host = std::env::var(variable).with_context(|| format!("{variable} is not set"))?;
-    let mut docker = Command::new("docker");
-    docker.args(["-H", &host]).args(words);
+    let host = scene.engine(variable).with_context(|| format!("{variable} is not set"))?;
+    let mut docker = client(&host);
+    docker.args(words);
     Ok(docker)
 }
 

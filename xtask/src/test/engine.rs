@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::cargo::works;
+use crate::engine::unmount_below;
 
 /// Group of the unprivileged user that tests run as, who may use the engines as well.
 const TEST_GROUP: u32 = 12345;
@@ -90,11 +91,8 @@ impl Drop for Engines {
                 eprintln!("xtask: cannot wait for process {pid}: {error}");
             }
         }
-        for point in mounts_below(&self.dir) {
-            if !works(Command::new("umount").args(["-l", &point])) {
-                eprintln!("xtask: {point} is still mounted; nothing is removed");
-                return;
-            }
+        if !unmount_below(&self.dir) {
+            return;
         }
         if let Err(error) = fs::remove_dir_all(&self.dir) {
             eprintln!("xtask: {} is left: {error}", self.dir.display());
@@ -119,13 +117,4 @@ fn wait_for(socket: &Path) -> Result<()> {
         std::thread::sleep(Duration::from_millis(100));
     }
     bail!("{} does not answer; see the log beside it", socket.display())
-}
-
-fn mounts_below(dir: &Path) -> Vec<String> {
-    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let points = text.lines().filter_map(|line| line.split(' ').nth(4));
-    let mut points: Vec<String> =
-        points.filter(|point| Path::new(point).starts_with(dir)).map(str::to_owned).collect();
-    points.reverse();
-    points
 }

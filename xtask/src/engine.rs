@@ -1,0 +1,119 @@
+//! A Docker engine of our own, for as long as something is measured or drilled; and what engines leave.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::cargo::works;
+use crate::place::Place;
+use crate::provide::{is_there, package};
+
+/// How long an engine may take to come up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct PrivateEngine {
+    host: String,
+    top: PathBuf,
+    process: Child,
+}
+
+impl PrivateEngine {
+    /// With its own state, which goes with the place, and no bridge: a second engine on one host would take
+    /// the first one's away.
+    pub(crate) fn start(place: &Place) -> Result<Self> {
+        for (program, package_of) in [("dockerd", "docker.io"), ("busybox", "busybox-static")] {
+            if !is_there(program) {
+                package(package_of).with_context(|| format!("{program} is missing"))?;
+            }
+        }
+        let top = place.workspace().join("engine");
+        fs::create_dir(&top).with_context(|| format!("cannot make {}", top.display()))?;
+        let host = format!("unix://{}", top.join("socket").display());
+        let process = daemon(&host, &top)?;
+        let mut engine = Self { host, top, process };
+        engine.wait()?;
+        Ok(engine)
+    }
+
+    pub(crate) fn host(&self) -> String {
+        self.host.clone()
+    }
+
+    /// Without a chance to clean up; then anew, with all that it had. It answers when this returns.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.process.kill().context("dockerd cannot be killed")?;
+        self.process.wait().context("dockerd is lost")?;
+        self.process = daemon(&self.host, &self.top)?;
+        self.wait()
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while !works(client(&self.host).args(["version", "--format", "x"])) {
+            if let Some(status) = self.process.try_wait().context("dockerd is lost")? {
+                bail!("a private dockerd ended at once: {status}");
+            }
+            if Instant::now() >= deadline {
+                bail!("a private dockerd does not answer");
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(())
+    }
+}
+
+fn daemon(host: &str, top: &Path) -> Result<Child> {
+    Command::new("dockerd")
+        .args(["--host", host, "--bridge", "none", "--iptables=false"])
+        .arg("--data-root")
+        .arg(top.join("data"))
+        .arg("--exec-root")
+        .arg(top.join("exec"))
+        .arg("--pidfile")
+        .arg(top.join("pid"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot start dockerd")
+}
+
+/// The engine's own client.
+pub(crate) fn client(host: &str) -> Command {
+    let mut command = Command::new("docker");
+    command.args(["--host", host]).stdin(Stdio::null());
+    command
+}
+
+impl Drop for PrivateEngine {
+    fn drop(&mut self) {
+        // Asked, not killed: it has mounts and processes of its own to end.
+        let pid = self.process.id().to_string();
+        if !works(Command::new("kill").args(["-TERM", &pid])) {
+            eprintln!("xtask: the private engine (pid {pid}) cannot be stopped");
+            return;
+        }
+        if let Err(error) = self.process.wait() {
+            eprintln!("xtask: the private engine cannot be waited for: {error}");
+        }
+        unmount_below(&self.top);
+    }
+}
+
+/// What an engine that was killed once may have left in its own directory. Whether nothing is mounted there now.
+pub(crate) fn unmount_below(dir: &Path) -> bool {
+    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let points = text.lines().filter_map(|line| line.split(' ').nth(4));
+    let mut points: Vec<&str> = points.filter(|point| Path::new(point).starts_with(dir)).collect();
+    points.reverse();
+    for point in points {
+        if !works(Command::new("umount").args(["-l", point])) {
+            eprintln!("xtask: {point} is still mounted; nothing is removed");
+            return false;
+        }
+    }
+    true
+}
