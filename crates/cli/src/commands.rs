@@ -19,6 +19,7 @@ pub(crate) mod gc;
 pub(crate) mod image;
 pub(crate) mod init;
 pub(crate) mod launcher;
+pub(crate) mod line;
 pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod policy;

@@ -144,6 +144,10 @@ impl Context {
                 .into_iter()
                 .filter_map(text)
                 .find(|v| !v.is_empty()),
+            docker_certs: self
+                .variable("DOCKER_CERT_PATH")
+                .filter(|path| !path.is_empty())
+                .map(|path| self.resolve(Path::new(path))),
             docker_config: dir("DOCKER_CONFIG").unwrap_or_else(|| self.home.join(".docker")),
             container_host: text("CONTAINER_HOST"),
         }

@@ -27,9 +27,9 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use commands::{
     apply, approval, attack, attempt, audit, check, completions, config, diff, discard, doctor,
-    drive, events, first, gate, gc, image, init, launcher, logs, mcp, policy, project, review,
-    run as run_command, runner, runs, search, serve, session, shell, show, step, task, token,
-    trust, undo, workflow,
+    drive, events, first, gate, gc, image, init, launcher, line, logs, mcp, policy, project,
+    review, run as run_command, runner, runs, search, serve, session, shell, show, step, task,
+    token, trust, undo, workflow,
 };
 use context::Context;
 use exit::Exit;
@@ -83,6 +83,8 @@ enum Command {
     Launcher(launcher::LauncherArgs),
     #[command(hide = true, name = cofferdam_sandbox::first::WORD)]
     First(first::FirstArgs),
+    #[command(hide = true, name = cofferdam_sandbox::engine::LINE)]
+    Line(line::LineArgs),
     #[command(hide = true, name = cofferdam_sandbox::terminal::WORD)]
     TerminalGuard,
     #[command(hide = true, name = cofferdam_sandbox::attack::trying::WORD)]
@@ -137,6 +139,9 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     if let Command::First(args) = &cli.command {
         return first::run(args);
     }
+    if let Command::Line(args) = &cli.command {
+        return line::run(args);
+    }
     if let Command::Attempt(args) = &cli.command {
         return attempt::run(args);
     }
@@ -190,6 +195,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Completions(args) => completions::run(args, &mut Cli::command(), out),
         Command::Launcher(args) => launcher::run(args),
         Command::First(args) => first::run(args),
+        Command::Line(args) => line::run(args),
         Command::Attempt(args) => attempt::run(args),
         Command::TerminalGuard => Ok(Exit::Fine),
         Command::Drive(args) => drive::run(args, &context, out),

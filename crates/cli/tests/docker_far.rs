@@ -1,5 +1,5 @@
 //! Engines that are not reached by a socket of this host: through a real `ssh` and a real `sshd`, and by a port of the
-//! loopback. What is sent there and what comes back is claimed in `docker_machine.rs`; here it is the way.
+//! loopback, plain or in TLS. What is sent there and what comes back is claimed in `docker_machine.rs`; here it is the way.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,11 +9,12 @@
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cofferdam_testkit::docker::{Engine, PrivateEngine, Sshd, Which};
-use cofferdam_testkit::{Finished, TestEnv, wait_until};
+use cofferdam_testkit::{Authority, Finished, TestEnv, wait_until};
 use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
@@ -173,9 +174,10 @@ fn a_host_that_is_a_flag_is_never_given_to_ssh() {
         refused(&env, with(host), &["DOCKER_HOST holds"]);
     }
     refused(&env, with("tcp://192.0.2.1:2375"), &["another host", "ssh://user@host"]);
-    let mut command = with("tcp://127.0.0.1:2376");
+    refused(&env, with("tcp://192.0.2.1:2375"), &["DOCKER_TLS_VERIFY=1", "DOCKER_CERT_PATH"]);
+    let mut command = with("tcp://-x:2376");
     command.env("DOCKER_TLS_VERIFY", "1");
-    refused(&env, command, &["TLS", "ssh://user@host"]);
+    refused(&env, command, &["DOCKER_HOST holds"]);
     refused(&env, with("npipe:////./pipe/docker"), &["npipe://", "ssh://"]);
     let started = env.workspace().join("started");
     assert!(!started.exists());
@@ -223,4 +225,140 @@ fn by_a_port_of_this_host() {
         drop(silent);
         refused(&env, with(&format!("tcp://127.0.0.1:{port}")), &["nobody listens"]);
     }
+}
+
+#[test]
+#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
+fn in_tls() {
+    let authority = Authority::new();
+    let private = PrivateEngine::with_tls(&authority);
+    let engine = private.engine();
+    import(&engine);
+    for env in [TestEnv::with_binary(BINARY), TestEnv::with_binary(BINARY).unprivileged()] {
+        let keys = env.workspace().parent().unwrap().join("keys");
+        authority.vouch(&keys, &["me"]);
+        // Whoever is the user here has to be able to read them, as they would their own.
+        let mut chmod = Command::new("chmod");
+        assert!(chmod.args(["-R", "a+rX"]).arg(&keys).status().unwrap().success());
+        let port = private.port();
+        let with = |host: &str, keys: &Path| {
+            let mut command = env.cofferdam();
+            command.env("DOCKER_HOST", format!("tcp://{host}:{port}"));
+            command.env("DOCKER_TLS_VERIFY", "1").env("DOCKER_CERT_PATH", keys);
+            command
+        };
+        env.file("f", "old\n");
+        let script = "cat f; echo new > f; echo bad >&2; exit 3";
+        let done = env.finish(running(with("127.0.0.1", &keys), &[], script));
+        done.assert_exit(3).assert_stdout("old\n").assert_stderr_has("bad");
+        assert_eq!(env.manifest("last").bytes("after", "f"), b"new\n");
+        assert_eq!(fs::read_to_string(env.workspace().join("f")).unwrap(), "old\n");
+        let record = env.latest_record();
+        let at = format!("tls://127.0.0.1:{port}{}", keys.display());
+        assert_eq!(record["effective"]["engine"], Value::from(at.clone()));
+        assert_eq!(record["cleanup"]["receipt"], "terminated");
+        let slow = running(with("localhost", &keys), &["--timeout", "1s"], "sleep 60");
+        env.finish(slow).assert_exit(124);
+
+        // Its input, to the end of it.
+        let mut command = running(with("localhost", &keys), &[], "tr a-z A-Z");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"shout").unwrap();
+        assert_eq!(child.wait_with_output().unwrap().stdout, b"SHOUT");
+
+        let checks = doctor(&env, with("127.0.0.1", &keys));
+        assert_eq!((checks[1].0.as_str(), checks[1].1.trim()), ("ok", &*format!("{at} (in TLS)")));
+        assert_eq!(checks[2].0, "ok", "{checks:?}");
+
+        by_context(&env, port, &keys);
+        not_let_in(&env, &with, &keys);
+        left_by_a_kill(&engine, &env, &with("127.0.0.1", &keys));
+        assert_eq!(engine.left(&env.seen_runs()), Vec::<String>::new());
+    }
+}
+
+/// A context has its keys in a place of its own; without them, or without a look at who answers, it is not used.
+fn by_context(env: &TestEnv, port: u16, keys: &Path) {
+    let context = |skips: bool| {
+        let host = format!(r#""Host":"tcp://127.0.0.1:{port}","SkipTLSVerify":{skips}"#);
+        let meta = format!(r#"{{"Name":"tls","Endpoints":{{"docker":{{{host}}}}}}}"#);
+        env.file("config/contexts/meta/aa/meta.json", meta);
+        let mut command = env.cofferdam();
+        command.env("DOCKER_HOST", "").env("DOCKER_CONTEXT", "tls");
+        command.env("DOCKER_CONFIG", env.workspace().join("config"));
+        command
+    };
+    for name in ["ca.pem", "cert.pem", "key.pem"] {
+        let text = fs::read_to_string(keys.join(name)).unwrap();
+        env.file(format!("config/contexts/tls/aa/docker/{name}"), text);
+    }
+    env.finish(running(context(false), &[], "true")).assert_exit(0);
+    refused(env, context(true), &["without a look at the engine's certificate", "ca="]);
+    fs::remove_dir_all(env.workspace().join("config")).unwrap();
+    // Plain words to a port in TLS are no engine's conversation.
+    let mut command = env.cofferdam();
+    command.env("DOCKER_HOST", format!("tcp://127.0.0.1:{port}"));
+    refused(env, command, &["not an engine"]);
+}
+
+/// Whoever is not who they say, on either side.
+fn not_let_in(env: &TestEnv, with: &dyn Fn(&str, &Path) -> Command, keys: &Path) {
+    let others = keys.with_file_name("others");
+    Authority::new().vouch(&others, &["me"]);
+    let mixed = |name: &str, from: &Path, names: &[&str]| {
+        let dir = keys.with_file_name(name);
+        fs::create_dir_all(&dir).unwrap();
+        for file in names {
+            fs::copy(from.join(file), dir.join(file)).unwrap();
+        }
+        dir
+    };
+    mixed("stranger", keys, &["ca.pem"]);
+    let stranger = mixed("stranger", &others, &["cert.pem", "key.pem"]);
+    let nobody = mixed("nobody", keys, &["ca.pem"]);
+    let half = mixed("half", keys, &["ca.pem", "cert.pem"]);
+    let garbage = mixed("garbage", keys, &["cert.pem", "key.pem"]);
+    fs::write(garbage.join("ca.pem"), "no certificate\n").unwrap();
+    for dir in [&others, &stranger, &nobody, &half, &garbage] {
+        let mut chmod = Command::new("chmod");
+        assert!(chmod.args(["-R", "a+rX"]).arg(dir).status().unwrap().success());
+    }
+    let remedy = "--tlsverify";
+    for (host, keys, why) in [
+        ("127.0.0.1", &others, "the engine's certificate is refused"),
+        // The certificate is not for this address of the same host.
+        ("127.0.0.2", &keys.to_owned(), "not valid for name"),
+        ("127.0.0.1", &stranger, "does not take the client's certificate"),
+        ("127.0.0.1", &nobody, "does not take the client's certificate"),
+        ("127.0.0.1", &half, "key.pem"),
+        ("127.0.0.1", &garbage, "there is no certificate in PEM in it"),
+        ("127.0.0.1", &keys.with_file_name("missing"), "ca.pem"),
+    ] {
+        refused(env, with(host, keys), &[why, remedy]);
+    }
+    let checks = doctor(env, with("127.0.0.1", &nobody));
+    assert_eq!(checks[1].0, "fail", "{checks:?}");
+    assert!(checks[1].1.contains("client's certificate"), "{checks:?}");
+    // Nothing of it says what the keys are.
+    let key = fs::read_to_string(keys.join("key.pem")).unwrap();
+    let secret = key.lines().nth(1).unwrap();
+    assert!(!checks.iter().any(|(_, said)| said.contains(secret)));
+}
+
+/// The note of a run has the way to its engine in it, keys and all.
+fn left_by_a_kill(engine: &Engine, env: &TestEnv, with: &Command) {
+    let again = || {
+        let mut command = env.cofferdam();
+        command.envs(with.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+    };
+    let mut child = quietly(running(again(), &[], "echo precious > precious; sleep 600"));
+    assert!(started(engine, env));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut gc = env.cofferdam();
+    gc.arg("gc");
+    env.finish(gc).assert_exit(0);
+    assert_eq!(env.manifest("last").bytes("after", "precious"), b"precious\n");
 }

@@ -1,12 +1,15 @@
 //! What a path of this host is called by an engine that runs in a machine of its own: Docker Desktop's on macOS and
 //! Windows, and one in WSL 2. Pure: text in, text out.
 //!
-//! Main type: [`Machine`]. Deliberately absent: whether the machine is let see the path at all. That is the user's
-//! setting (file sharing), and only the engine can say. Nobody here asks yet:
-//! such an engine is sent a copy of the workspace, by which no path has to be known.
+//! Main type: [`Machine`]. Mounts of a container are told by it; the workspace is sent there as a copy, by which no
+//! path has to be known. Deliberately absent: whether the machine is let see the path at all. That is the user's
+//! setting (file sharing), and only the engine can say, which refuses a source that it does not have.
+
+use serde::{Deserialize, Serialize};
 
 /// Whose paths are to be told to an engine, and where that has them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Machine {
     /// Docker Desktop on macOS: the host's tree stands in a directory of its own.
     Mac,
@@ -14,8 +17,9 @@ pub enum Machine {
     Windows,
     /// Docker Desktop on Windows by way of WSL 2.
     WindowsWsl,
-    /// A program in this distribution of WSL 2, which speaks with Docker Desktop.
-    Wsl { distribution: String },
+    /// A program in a distribution of WSL 2, which speaks with Docker Desktop. Both have the drives of Windows, and a
+    /// directory that all distributions share; what else the distribution has is its own.
+    Wsl,
 }
 
 /// Where a machine has the host's tree.
@@ -32,6 +36,10 @@ pub enum Unmapped {
     Network { path: String },
     #[error("{path:?} holds a sign that means something else to the engine")]
     Sign { path: String },
+    #[error(
+        "{path:?} is in a file system of this distribution, which the engine's machine does not see"
+    )]
+    Own { path: String },
 }
 
 impl Machine {
@@ -41,22 +49,20 @@ impl Machine {
             Self::Mac => Ok(format!("{HOST}{}", unix(path)?)),
             Self::Windows => drive(path).map(|path| format!("{HOST}{path}")),
             Self::WindowsWsl => drive(path).map(|path| format!("{HOST_WSL}{path}")),
-            Self::Wsl { distribution } => in_wsl(&unix(path)?, distribution),
+            Self::Wsl => in_wsl(&unix(path)?),
         }
     }
 }
 
-/// A drive of Windows is mounted in every distribution; the rest is the distribution's own.
-fn in_wsl(path: &str, distribution: &str) -> Result<String, Unmapped> {
+/// A drive of Windows is mounted in every distribution, and so is what they share; the rest is one distribution's.
+fn in_wsl(path: &str) -> Result<String, Unmapped> {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     match parts.as_slice() {
         ["mnt", letter, rest @ ..] if letter.len() == 1 && is_letter(letter) => {
             Ok(joined(HOST_WSL, letter, rest))
         }
-        _ if distribution.is_empty() || distribution.contains(['/', '\\', ':']) => {
-            Err(Unmapped::Sign { path: distribution.to_owned() })
-        }
-        _ => Ok(format!("{HOST_WSL}/wsl/{distribution}{path}")),
+        ["mnt", "wsl", rest @ ..] => Ok(joined(HOST_WSL, "wsl", rest)),
+        _ => Err(Unmapped::Own { path: path.to_owned() }),
     }
 }
 
@@ -164,20 +170,20 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_has_its_own_tree_and_the_drives() {
-        let wsl = Machine::Wsl { distribution: "Ubuntu-24.04".to_owned() };
-        assert_eq!(told(&wsl, "/home/ada/p"), "/run/desktop/mnt/host/wsl/Ubuntu-24.04/home/ada/p");
+    fn a_distribution_has_the_drives_what_all_share_and_a_tree_of_its_own() {
+        let wsl = Machine::Wsl;
         assert_eq!(told(&wsl, "/mnt/c/Users/Ada"), "/run/desktop/mnt/host/c/Users/Ada");
         assert_eq!(told(&wsl, "/mnt/c"), "/run/desktop/mnt/host/c");
+        assert_eq!(told(&wsl, "/mnt/wsl/p"), "/run/desktop/mnt/host/wsl/p");
         // No drive has such a name.
-        assert_eq!(told(&wsl, "/mnt/data/x"), "/run/desktop/mnt/host/wsl/Ubuntu-24.04/mnt/data/x");
-        assert!(Machine::Wsl { distribution: "../x".to_owned() }.told("/home").is_err());
+        for own in ["/home/ada/p", "/mnt", "/mnt/data/x", "/mnt/C/x", "/"] {
+            assert!(matches!(wsl.told(own), Err(Unmapped::Own { .. })), "{own}");
+        }
     }
 
     #[test]
     fn what_leads_elsewhere_is_told_to_nobody() {
-        let wsl = Machine::Wsl { distribution: "Debian".to_owned() };
-        for machine in [&Machine::Mac, &wsl] {
+        for machine in [&Machine::Mac, &Machine::Wsl] {
             for path in ["", "x", "~/x", "./x"] {
                 assert!(matches!(machine.told(path), Err(Unmapped::Relative { .. })), "{path}");
             }

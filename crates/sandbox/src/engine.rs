@@ -1,4 +1,4 @@
-//! A container engine as something to be asked: Docker's or Podman's, over its socket, or by way of `ssh`.
+//! A container engine as something to be asked: Docker's or Podman's, over its socket, by way of `ssh`, or in TLS.
 //!
 //! - [`Surroundings`]: what says where it is; `address` reads it as the engine's own client would.
 //! - [`Endpoint`]: one such place; `stream`: a connection to it.
@@ -6,7 +6,7 @@
 //! - `ask`: who is it that listens there; `http`: how one speaks; `frames`: two streams on one connection;
 //!   `build`: one is made; `pull`: one is fetched, with the `login` that the user has.
 //!
-//! Deliberately absent: an async runtime, and encryption of our own.
+//! Deliberately absent: an async runtime, and keys. Encryption is for a process beside this one.
 
 pub(crate) mod address;
 mod archive;
@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::Lack;
+use cofferdam_core::machine::Machine;
 use cofferdam_native::connect;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,7 @@ pub(crate) use error::EngineError;
 pub(crate) use frames::Frames;
 use http::{Body, Pending, Request, Response, Upgraded};
 pub use pull::Progress;
+pub use stream::LINE;
 pub(crate) use stream::Stream;
 
 /// What the environment and the account say about engines. The library reads neither, so the caller brings it.
@@ -54,6 +56,8 @@ pub struct Surroundings {
     pub docker_context: Option<String>,
     /// `DOCKER_TLS_VERIFY`, or `DOCKER_TLS`: set to anything, a port is spoken with in TLS.
     pub docker_tls: Option<String>,
+    /// `DOCKER_CERT_PATH`, where the keys for that are; else they are beside the configuration.
+    pub docker_certs: Option<PathBuf>,
     /// `DOCKER_CONFIG`, or `~/.docker`.
     pub docker_config: PathBuf,
     /// `CONTAINER_HOST`, which is Podman's.
@@ -79,6 +83,9 @@ pub struct Engine {
     pub(crate) rights: Rights,
     #[serde(default)]
     pub(crate) sight: Sight,
+    /// By what names it knows this host's files, where it has some of them and calls them otherwise.
+    #[serde(default)]
+    pub(crate) machine: Option<Machine>,
 }
 
 /// Whether an engine sees the files of this host.
@@ -199,6 +206,7 @@ impl Engine {
             default_runtime: String::new(),
             rights: Rights::Roots,
             sight: Sight::Same,
+            machine: None,
         })
     }
 
@@ -343,7 +351,18 @@ fn unreached(backend: Backend, found: Option<(Endpoint, Reached)>) -> Lack {
 
 /// What to try where somebody else carries the words: the same, with nothing between.
 pub(crate) fn by_hand(at: &Endpoint) -> Option<String> {
-    let Endpoint::Ssh(to) = at else { return None };
+    let to = match at {
+        Endpoint::Socket(_) | Endpoint::Tcp(_) => return None,
+        Endpoint::Tls(to) => {
+            let keys = to.keys.display();
+            let url = at.url();
+            return Some(format!(
+                "see that `docker -H {url} --tlsverify --tlscacert {keys}/ca.pem --tlscert {keys}/cert.pem \
+                 --tlskey {keys}/key.pem version` works"
+            ));
+        }
+        Endpoint::Ssh(to) => to,
+    };
     let user = to.user.iter().map(|user| format!("-l {user} "));
     let port = to.port.iter().map(|port| format!("-p {port} "));
     let flags: String = user.chain(port).collect();

@@ -1,6 +1,7 @@
 //! What others reach Cofferdam by: the MCP server, and the control plane.
 //!
 //! - [`client`]: the typed client of the control plane, for the command line and for runners.
+//! - [`line`]: a connection to a container engine behind TLS.
 //! - [`mcp`]: tools for an agent, each connection with a sandbox of its own.
 //! - [`plane`]: the control plane as a service: projects, tasks, runners, approvals, events.
 //! - [`store`]: where it keeps them.
@@ -13,8 +14,10 @@
 
 pub mod client;
 pub mod http;
+pub mod line;
 pub mod log;
 pub mod mcp;
+pub mod pem;
 pub mod plane;
 pub mod runner;
 pub mod serve;

@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::unprivileged::ID;
-use crate::{Finished, TestEnv, wait_until};
+use crate::{Authority, Finished, TestEnv, wait_until};
 pub use rootless::Rootless;
 pub use sshd::Sshd;
 
@@ -216,14 +216,29 @@ enum Host {
     Same,
     /// It is Podman's service instead.
     Podman,
+    /// It is Podman's, with this runtime for all containers.
+    PodmanWith(&'static str),
     /// It listens on a port of this host as well.
     Port(u16),
+    /// That port is one in TLS, for whom the papers beside it vouch.
+    Tls(u16),
     /// It has crun, and gVisor's runtime, which is `runsc`.
     Runtimes,
     /// It calls itself Docker Desktop, and does not see what is in this directory.
     Machine {
         unseen: PathBuf,
     },
+}
+
+impl Host {
+    /// What starts the containers of one that is Podman's.
+    fn podmans_runtime(&self) -> Option<&'static str> {
+        match self {
+            Self::Podman => Some("runc"),
+            Self::PodmanWith(runtime) => Some(runtime),
+            _ => None,
+        }
+    }
 }
 
 /// The name that an engine gives itself is that of its host.
@@ -233,7 +248,7 @@ const IN_A_MACHINE: &str = "mount --bind \"$1\" /etc/os-release && mount -t tmpf
 /// crun refuses hosts with both kinds of control groups, so that the engine sees only the first of them. It sees no
 /// mount that is made later either, as root's own runs would make it.
 const WITHOUT_UNIFIED: &str =
-    "test ! -d /sys/fs/cgroup/unified || umount /sys/fs/cgroup/unified; exec dockerd \"$@\"";
+    "test ! -d /sys/fs/cgroup/unified || umount /sys/fs/cgroup/unified; exec \"$@\"";
 
 /// gVisor can do without anything of the hardware's.
 const RUNSC: &str = "#!/bin/sh\nexec runsc --platform=ptrace --network=none \"$@\"\n";
@@ -246,6 +261,11 @@ impl PrivateEngine {
     /// Podman's service. What it started goes on without it.
     pub fn podman() -> Self {
         Self::with(Net::None, Host::Podman)
+    }
+
+    /// Podman's service with a runtime, `crun` or `runsc`, for users other than root.
+    pub fn podman_with(runtime: &'static str) -> Self {
+        Self::with(Net::None, Host::PodmanWith(runtime))
     }
 
     /// One with further runtimes, for users other than root.
@@ -263,10 +283,18 @@ impl PrivateEngine {
         Self::with(Net::None, Host::Port(free_port()))
     }
 
+    /// One that listens on a port of this host in TLS, as `localhost` and `127.0.0.1`, and takes only whom `authority`
+    /// vouches for. It is at 127.0.0.2 as well, which its certificate is not for.
+    pub fn with_tls(authority: &Authority) -> Self {
+        let dir = Self::dir();
+        authority.vouch(&dir.path().join("papers"), &["localhost", "127.0.0.1"]);
+        Self::in_dir(dir, Net::None, Host::Tls(free_port()))
+    }
+
     /// The port.
     pub fn port(&self) -> u16 {
         match self.host {
-            Host::Port(port) => port,
+            Host::Port(port) | Host::Tls(port) => port,
             _ => panic!("it was started without one"),
         }
     }
@@ -277,9 +305,16 @@ impl PrivateEngine {
     }
 
     fn with(net: Net, host: Host) -> Self {
+        Self::in_dir(Self::dir(), net, host)
+    }
+
+    fn dir() -> tempfile::TempDir {
         let open = fs::Permissions::from_mode(0o711);
         let dir = tempfile::Builder::new().prefix("cofferdam-engine-").permissions(open).tempdir();
-        let dir = dir.expect("a temporary directory can be made");
+        dir.expect("a temporary directory can be made")
+    }
+
+    fn in_dir(dir: tempfile::TempDir, net: Net, host: Host) -> Self {
         let runsc = dir.path().join("runsc");
         fs::write(&runsc, RUNSC).expect("a file can be written");
         fs::set_permissions(&runsc, fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -300,9 +335,18 @@ impl PrivateEngine {
         let mut command = match (self.net, &self.host) {
             (Net::Bridge, _) => unshared(&["--net", "--", "dockerd"]),
             (Net::None, Host::Podman) => Command::new("podman"),
-            (Net::None, Host::Same | Host::Port(_)) => Command::new("dockerd"),
+            (Net::None, Host::Same | Host::Port(_) | Host::Tls(_)) => Command::new("dockerd"),
             (Net::None, Host::Runtimes) => {
-                unshared(&["--mount", "--", "/bin/sh", "-c", WITHOUT_UNIFIED, "sh"])
+                unshared(&["--mount", "--", "/bin/sh", "-c", WITHOUT_UNIFIED, "sh", "dockerd"])
+            }
+            (Net::None, Host::PodmanWith(_)) => {
+                let conf = at("containers.conf");
+                let text = format!("[engine.runtimes]\nrunsc = [{:?}]\n", at("runsc"));
+                fs::write(&conf, text).expect("it can be written");
+                let mut command =
+                    unshared(&["--mount", "--", "/bin/sh", "-c", WITHOUT_UNIFIED, "sh", "podman"]);
+                command.env("CONTAINERS_CONF", conf);
+                command
             }
             (Net::None, Host::Machine { unseen }) => {
                 let release = at("os-release");
@@ -319,9 +363,20 @@ impl PrivateEngine {
         if let Host::Port(port) = self.host {
             command.args(["--tls=false", "--host", &format!("tcp://127.0.0.1:{port}")]);
         }
-        if self.host == Host::Podman {
+        if let Host::Tls(port) = self.host {
+            command.arg("--tlsverify");
+            for address in ["127.0.0.1", "127.0.0.2"] {
+                command.args(["--host", &format!("tcp://{address}:{port}")]);
+            }
+            for (flag, name) in
+                [("--tlscacert", "ca.pem"), ("--tlscert", "cert.pem"), ("--tlskey", "key.pem")]
+            {
+                command.arg(flag).arg(at("papers").join(name));
+            }
+        }
+        if let Some(runtime) = self.host.podmans_runtime() {
             command.arg("--root").arg(at("data")).arg("--runroot").arg(at("exec"));
-            command.args(["--runtime", "runc", "--cgroup-manager", "cgroupfs"]);
+            command.args(["--runtime", runtime, "--cgroup-manager", "cgroupfs"]);
             command.args(["system", "service", "--time=0", &self.engine().address()]);
         } else {
             if self.net == Net::None {
@@ -354,7 +409,8 @@ impl PrivateEngine {
     }
 
     pub fn engine(&self) -> Engine {
-        let which = if self.host == Host::Podman { Which::Podman } else { Which::Docker };
+        let is_podman = self.host.podmans_runtime().is_some();
+        let which = if is_podman { Which::Podman } else { Which::Docker };
         Engine { which, socket: self.socket() }
     }
 

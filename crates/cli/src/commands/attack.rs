@@ -156,11 +156,14 @@ fn exit(reports: &[Report]) -> Exit {
 
 /// Where programs and engines are, and nothing else of the environment.
 fn means(context: &Context) -> Result<Means, Failure> {
-    const NAMES: [&str; 6] = [
+    const NAMES: [&str; 9] = [
         "PATH",
         "DOCKER_HOST",
         "DOCKER_CONTEXT",
         "DOCKER_CONFIG",
+        "DOCKER_TLS_VERIFY",
+        "DOCKER_TLS",
+        "DOCKER_CERT_PATH",
         "CONTAINER_HOST",
         "XDG_RUNTIME_DIR",
     ];

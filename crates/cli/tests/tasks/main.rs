@@ -8,7 +8,6 @@
 mod cable;
 mod containers;
 mod cut;
-mod papers;
 mod path;
 mod place;
 mod runners;

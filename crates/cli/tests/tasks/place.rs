@@ -11,10 +11,8 @@ use cofferdam_core::control::state::TaskState;
 use cofferdam_core::control::task::Task;
 use cofferdam_server::client::{Address, ClientError, Waiting};
 use cofferdam_testkit::docker::Engine;
-use cofferdam_testkit::{Finished, TestEnv, wait_until};
+use cofferdam_testkit::{Authority, Finished, TestEnv, wait_until};
 use serde_json::Value;
-
-use crate::papers::Papers;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -63,7 +61,7 @@ impl<'a> Place<'a> {
 
     /// A server that speaks TLS at this address.
     pub(crate) fn over_tls(env: &'a TestEnv, ip: IpAddr, flags: &[&str]) -> Self {
-        let papers = Papers::made(env.top(), ip);
+        let papers = Authority::new().vouch(env.top(), &[&ip.to_string()]);
         let [chain, key] = [&papers.chain, &papers.key].map(|path| path.to_str().unwrap());
         let flags = [&["--tls-cert", chain, "--tls-key", key], flags].concat();
         Self::at(env, None, &SocketAddr::new(ip, 0).to_string(), &flags, Some(papers.ca))

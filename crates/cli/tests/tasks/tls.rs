@@ -3,9 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use cofferdam_core::control::state::TaskState;
-use cofferdam_testkit::TestEnv;
+use cofferdam_testkit::{Authority, TestEnv};
 
-use crate::papers::Papers;
 use crate::place::{BINARY, NATIVE, Place};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -29,7 +28,7 @@ fn another_authority_and_no_tls_are_refused_by_both_sides() {
     let place = Place::over_tls(&env, HERE, &["--no-runner"]);
     let dir = env.top().join("others");
     std::fs::create_dir(&dir).unwrap();
-    let others = Papers::made(&dir, HERE).ca;
+    let others = Authority::new().vouch(&dir, &[&HERE.to_string()]).ca;
     let clear = place.url().replace("https://", "http://");
     let token = place.runner_token("one");
     // Without a file, those of the system count, and none of them knows this server.

@@ -56,7 +56,7 @@ use serde_json::{Value, json};
 use super::bounds::patience;
 use super::local::passage;
 use super::{Finish, Observer, Stage, Standing, native};
-use crate::engine::{Engine, EngineError, Patience, Sight, at};
+use crate::engine::{Engine, EngineError, Flavor, Patience, Sight, at};
 use crate::first::runs_anywhere;
 use crate::host::look_up;
 use crate::runs::current_owner;
@@ -227,13 +227,17 @@ fn carry_out(
             flavor: engine.flavor,
             rights: engine.rights,
             ulimits: ulimit::ulimits(engine.flavor),
+            machine: engine.machine,
         },
     )?;
     // Made, but not started before it is seen to be what was asked for.
     go_on(stage)?;
     let id = create(engine, &request, stage.run)?;
     let inspect = format!("/containers/{id}/json");
-    let found = look(engine, &inspect)?;
+    let mut found = look(engine, &inspect)?;
+    if plan.runtime.is_some() && engine.flavor == Flavor::Podman {
+        name_runtime(engine, &id, &mut found)?;
+    }
     let differences = compare::differences(&request, &found, engine.flavor);
     if !differences.is_empty() {
         return Err(Trouble::Different(differences));
@@ -502,6 +506,16 @@ fn still_the_same(plan: &Plan) -> Result<(), Trouble> {
 fn pid(engine: &Engine, inspect: &str) -> Result<u64, Trouble> {
     let found = look(engine, inspect)?;
     Ok(at(&found, &["State", "Pid"]).as_u64().unwrap_or(0))
+}
+
+/// Podman says which runtime it is only in its own dialect.
+fn name_runtime(engine: &Engine, id: &str, found: &mut Value) -> Result<(), EngineError> {
+    let own: Value = engine.get(&format!("/libpod/containers/{id}/json"), Patience::Short)?;
+    let runtime = at(&own, &["OCIRuntime"]).as_str().map(caps::runtime_name);
+    if let Some(seen) = found.pointer_mut("/HostConfig/Runtime") {
+        *seen = runtime.into();
+    }
+    Ok(())
 }
 
 /// What the engine says about a container. Podman fails to say it of one that ends at that very moment.

@@ -23,7 +23,8 @@ pub(crate) enum Address {
 
 /// `DOCKER_HOST`, then the chosen context, then the usual places.
 pub(crate) fn docker(place: &Surroundings) -> Address {
-    let tls = chosen(place.docker_tls.as_deref()).map_or(Tls::Unasked, |_| Tls::Asked);
+    let keys = || place.docker_certs.as_ref().unwrap_or(&place.docker_config).clone();
+    let tls = chosen(place.docker_tls.as_deref()).map_or(Tls::Unasked, |_| Tls::Asked(keys()));
     if let Some(host) = chosen(place.docker_host.as_deref()) {
         return parse(host, tls, "DOCKER_HOST");
     }
@@ -87,15 +88,22 @@ fn chosen(value: Option<&str>) -> Option<&str> {
 }
 
 /// Whether a port is to be spoken with in TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Tls {
-    Asked,
+    /// By the keys in this directory.
+    Asked(PathBuf),
+    /// With whomever.
+    Unverified,
     Unasked,
 }
 
 fn parse(host: &str, tls: Tls, named_by: &str) -> Address {
-    let refused = match Endpoint::parse(host) {
-        Ok(Endpoint::Tcp(_)) if tls == Tls::Asked => Unreachable::Tls,
+    let parsed = match &tls {
+        Tls::Asked(keys) => Endpoint::parse_with(host, keys),
+        Tls::Unverified if host.starts_with("tcp://") => Err(Unreachable::Unverified),
+        Tls::Unverified | Tls::Unasked => Endpoint::parse(host),
+    };
+    let refused = match parsed {
         Ok(endpoint) => return Address::At(vec![endpoint]),
         Err(refused) => refused,
     };
@@ -134,6 +142,8 @@ struct Endpoints {
 struct Named {
     #[serde(rename = "Host")]
     host: Option<String>,
+    #[serde(rename = "SkipTLSVerify", default)]
+    skip_verify: bool,
 }
 
 /// Contexts are directories named by a hash of their name; the name stands in the file. What TLS needs is in a
@@ -145,10 +155,17 @@ fn context_host(config: &Path, name: &str) -> Result<(String, Tls), String> {
         // One that cannot be read is not the chosen one, as far as anybody can tell.
         let Ok(Some(meta)) = read::<Meta>(&entry.path().join("meta.json")) else { continue };
         if meta.name == name {
-            let host = meta.endpoints.docker.and_then(|endpoint| endpoint.host);
+            let named = meta.endpoints.docker;
+            let skips = named.as_ref().is_some_and(|endpoint| endpoint.skip_verify);
+            let host = named.and_then(|endpoint| endpoint.host);
             let host = host.ok_or_else(|| format!("the Docker context {name} names no host"))?;
             let keys = config.join("contexts/tls").join(entry.file_name()).join("docker");
-            return Ok((host, if keys.is_dir() { Tls::Asked } else { Tls::Unasked }));
+            let tls = match (skips, keys.is_dir()) {
+                (true, _) => Tls::Unverified,
+                (false, true) => Tls::Asked(keys),
+                (false, false) => Tls::Unasked,
+            };
+            return Ok((host, tls));
         }
     }
     Err(missing())

@@ -1,7 +1,8 @@
 //! A connection to an engine, whatever carries it: to everybody who reads and writes it, it is a connected socket.
 //!
 //! On another host it is `ssh` that carries it, the user's own, with the user's settings, keys and known hosts. It asks
-//! nobody anything, and on the far side the engine's client passes the bytes on to wherever its socket is.
+//! nobody anything, and on the far side the engine's client passes the bytes on to wherever its socket is. Or it is
+//! this very program, started once more, which speaks TLS and alone holds the keys.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -15,13 +16,16 @@ use cofferdam_core::inert::Inert;
 use cofferdam_native::carrier::{self, Carrier};
 use cofferdam_native::connect;
 
-use super::endpoint::{Destination, Endpoint};
+use super::endpoint::{Destination, Encrypted, Endpoint};
+
+/// The word by which this program is told to be a connection in TLS: with a host, a port and a directory of keys.
+pub const LINE: &str = "engine-line";
 
 #[derive(Debug)]
 pub(crate) struct Stream {
     socket: UnixStream,
     /// Ends with it.
-    carrier: Option<Carrier>,
+    carrier: Option<(&'static str, Carrier)>,
 }
 
 impl Stream {
@@ -32,19 +36,26 @@ impl Stream {
                 Ok(Self { socket: connect::unix_stream(path, patience)?, carrier: None })
             }
             Endpoint::Tcp(address) => Ok(Self { socket: tcp(address, patience)?, carrier: None }),
-            Endpoint::Ssh(destination) => {
-                let (socket, carrier) = carrier::start(ssh(destination)).map_err(unstarted)?;
-                Ok(Self { socket, carrier: Some(carrier) })
-            }
+            Endpoint::Ssh(destination) => Self::carried("ssh", ssh(destination)),
+            Endpoint::Tls(encrypted) => Self::carried("TLS", line(encrypted)),
         }
+    }
+
+    fn carried(by: &'static str, command: Command) -> io::Result<Self> {
+        // A socket that is missing is something else.
+        let unstarted =
+            |error: io::Error| io::Error::other(format!("{by} cannot be started: {error}"));
+        let (socket, carrier) = carrier::start(command).map_err(unstarted)?;
+        Ok(Self { socket, carrier: Some((by, carrier)) })
     }
 
     /// What whoever carries it had to say, where it broke off: other people's text.
     pub(crate) fn complaint(&mut self) -> Option<String> {
-        let said = self.carrier.as_mut()?.complaint();
+        let (by, carrier) = self.carrier.as_mut()?;
+        let said = carrier.complaint();
         let said: String = String::from_utf8_lossy(&said).trim().chars().take(500).collect();
         let words = if said.is_empty() { "it ended without a word".to_owned() } else { said };
-        Some(format!("ssh: {}", Inert::line(words.trim_start_matches("ssh: "))))
+        Some(format!("{by}: {}", Inert::line(words.trim_start_matches("ssh: "))))
     }
 }
 
@@ -72,9 +83,11 @@ fn ssh(to: &Destination) -> Command {
     command
 }
 
-fn unstarted(error: io::Error) -> io::Error {
-    // A socket that is missing is something else.
-    io::Error::other(format!("ssh cannot be started: {error}"))
+/// Ourselves, also where the file has been replaced since. Of the caller's surroundings nothing is needed.
+fn line(to: &Encrypted) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.env_clear().arg(LINE).arg("--").arg(&to.host).arg(to.port.to_string()).arg(&to.keys);
+    command
 }
 
 impl Deref for Stream {

@@ -58,9 +58,12 @@ const ONLY: &[(&str, &[&str])] = &[
     ("rmcp*", &[SERVER]),
     // In sandbox only its file calls: see `sources`.
     ("rustix", &[NATIVE, SANDBOX, FUZZ]),
+    // Keys and certificates are handled in one place.
+    ("rustls*", &[SERVER]),
     ("saphyr", &[CORE]),
     ("schemars*", &[SERVER]),
     ("sqlx*", &[SERVER]),
+    ("tokio-rustls", &[SERVER]),
     ("tokio*", &[SANDBOX, SERVER, CLI]),
 ];
 

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use cofferdam_core::backend::Backend;
 use cofferdam_core::caps::{Caps, Guarantee, Lack};
 use cofferdam_core::image::ImageRef;
+use cofferdam_core::machine::Machine;
 use cofferdam_core::quantity::ByteSize;
 use cofferdam_core::spec::{Network, Pull, SandboxSpec, Staging};
 use serde::Deserialize;
@@ -83,7 +84,7 @@ impl LibpodHost {
             if self.cgroup_version == "v2" { self.cgroup_controllers } else { Vec::new() };
         let owner = match &engine.at {
             Endpoint::Socket(path) => fs::metadata(path).ok().map(|meta| meta.uid()),
-            Endpoint::Tcp(_) | Endpoint::Ssh(_) => None,
+            Endpoint::Tcp(_) | Endpoint::Tls(_) | Endpoint::Ssh(_) => None,
         };
         let is_ours = around.uid != 0 && owner.is_some_and(|owner| owner == around.uid);
         Some(Own { controllers, is_ours })
@@ -107,6 +108,12 @@ impl Info {
             self.operating_system.contains("Docker Desktop") || other_kernel || other_memory;
         // Without root, its user is root in there, and whoever else is in there is a stranger to our files.
         if is_elsewhere || self.has_option("name=rootless") { Sight::Other } else { Sight::Same }
+    }
+
+    /// Docker Desktop's machine has the drives of Windows, as a distribution of WSL 2 has, which this kernel is of.
+    pub(super) fn machine(&self, kernel: &str) -> Option<Machine> {
+        let is_wsl = kernel.to_ascii_lowercase().contains("microsoft");
+        (is_wsl && self.operating_system.contains("Docker Desktop")).then_some(Machine::Wsl)
     }
 
     /// Why no run at all can be carried out by such an engine.
@@ -188,7 +195,7 @@ pub(crate) fn caps(
 }
 
 /// Why a run cannot be sent to an engine that does not see this host's files. Everything goes there in one copy.
-fn far_off(engine: &Engine, spec: &SandboxSpec) -> Option<Lack> {
+pub(super) fn far_off(engine: &Engine, spec: &SandboxSpec) -> Option<Lack> {
     let here = "use an engine on this host";
     let (reason, remedy) = if engine.flavor == Flavor::Podman {
         ("it does not see this host's files, and is no Docker", here)
@@ -199,17 +206,64 @@ fn far_off(engine: &Engine, spec: &SandboxSpec) -> Option<Lack> {
             "it is sent a copy of the workspace alone, and does not have this host's programs",
             "name an image with --image",
         )
-    } else if !spec.mounts.is_empty() {
-        (
-            "it is sent a copy of the workspace alone, and does not see what is to be mounted",
-            "leave the mounts out",
-        )
+    } else if let Some(lack) = unseen(engine, spec) {
+        return Some(lack);
     } else if spec.repository.is_some() {
         ("it is sent a copy of the workspace alone, and not the repository outside it", here)
     } else {
         return None;
     };
     Some(Lack { reason: reason.to_owned(), remedy: remedy.to_owned() })
+}
+
+/// Why containers cannot have a runtime of this name.
+fn no_runtime(flavor: Flavor, info: &Info, name: &str) -> Option<Lack> {
+    let lack = |reason, remedy| Some(Lack { reason, remedy });
+    match flavor {
+        Flavor::Docker if info.runtimes.contains_key(name) => None,
+        Flavor::Docker => {
+            let known: Vec<_> = info.runtimes.keys().map(String::as_str).collect();
+            lack(
+                format!("the engine has no runtime {name}"),
+                format!("add it to the engine's settings, or use one of {}", known.join(", ")),
+            )
+        }
+        // It takes the wish, and heeds it not: all containers have the runtime of its service.
+        Flavor::Podman if runtime_name(&info.default_runtime) == name => None,
+        Flavor::Podman => lack(
+            format!(
+                "Podman takes no runtime for one container: its service has {}, not {name}",
+                info.default_runtime
+            ),
+            format!(
+                "set runtime = \"{name}\" in containers.conf, or start the service with \
+                 `podman --runtime {name} system service`"
+            ),
+        ),
+    }
+}
+
+/// A runtime may be named by its path.
+pub(super) fn runtime_name(runtime: &str) -> &str {
+    runtime.rsplit('/').next().unwrap_or(runtime)
+}
+
+/// What is to be mounted and has no name by which the engine could find it.
+fn unseen(engine: &Engine, spec: &SandboxSpec) -> Option<Lack> {
+    let mut sources = spec.mounts.iter().map(|mount| mount.source.real.to_string_lossy());
+    let (reason, remedy) = match engine.machine {
+        None => {
+            sources.next()?;
+            let reason =
+                "it is sent a copy of the workspace alone, and does not see what is to be mounted";
+            (reason.to_owned(), "leave the mounts out")
+        }
+        Some(machine) => {
+            let error = sources.find_map(|source| machine.told(&source).err())?;
+            (error.to_string(), "mount what is on a drive of Windows (/mnt/c/…), or leave it out")
+        }
+    };
+    Some(Lack { reason, remedy: remedy.to_owned() })
 }
 
 fn asked(engine: &mut Engine, around: &Surroundings) -> Result<Info, EngineError> {
@@ -221,8 +275,11 @@ fn asked(engine: &mut Engine, around: &Surroundings) -> Result<Info, EngineError
     }
     // Of what is not reached by a socket of this host nobody knows where it is, however much it looks like this one.
     engine.sight = match engine.at {
-        Endpoint::Socket(_) => info.sight(),
-        Endpoint::Tcp(_) | Endpoint::Ssh(_) => Sight::Other,
+        Endpoint::Socket(_) => {
+            engine.machine = kernel_release().and_then(|kernel| info.machine(&kernel));
+            info.sight()
+        }
+        Endpoint::Tcp(_) | Endpoint::Tls(_) | Endpoint::Ssh(_) => Sight::Other,
     };
     engine.rights = if info.own.is_some() { Rights::Users } else { Rights::Roots };
     Ok(info)
@@ -299,10 +356,10 @@ pub(super) fn judge(
         let remedy = "start the engine with a bridge, or use network none";
         caps = caps.without(NetworkBridge, "the engine has no network named bridge", remedy);
     }
-    if let Some(runtime) = spec.runtime.as_ref().filter(|name| !info.runtimes.contains_key(*name)) {
-        let known: Vec<_> = info.runtimes.keys().map(String::as_str).collect();
-        let remedy = format!("add it to the engine's settings, or use one of {}", known.join(", "));
-        caps = caps.without(Runtime, format!("the engine has no runtime {runtime}"), remedy);
+    if let Some(Lack { reason, remedy }) =
+        spec.runtime.as_deref().and_then(|name| no_runtime(flavor, info, name))
+    {
+        caps = caps.without(Runtime, reason, remedy);
     }
     let runtime = spec.runtime.as_deref().unwrap_or(&info.default_runtime);
     if !has_hosts_kernel(runtime) {

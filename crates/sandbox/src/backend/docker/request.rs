@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::caps::Guarantee;
+use cofferdam_core::machine::{Machine, Unmapped};
 use cofferdam_core::mount::Access;
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::plan::{HOME, Plan, Root};
@@ -50,6 +51,8 @@ pub(super) struct Ground {
     pub(super) flavor: Flavor,
     pub(super) rights: Rights,
     pub(super) ulimits: Vec<Ulimit>,
+    /// Whose names the engine has for what is bound.
+    pub(super) machine: Option<Machine>,
 }
 
 /// How a tree of the host's comes into the container.
@@ -87,6 +90,8 @@ pub(super) enum Unfit {
     NoRoot,
     #[error("the repository outside the workspace is not there")]
     Repository,
+    #[error(transparent)]
+    Unmapped(#[from] Unmapped),
 }
 
 /// Bytes of a home where the plan does not say, as in a native sandbox.
@@ -300,6 +305,11 @@ fn mounts(plan: &Plan, ground: &Ground) -> Result<Vec<MountPoint>, Unfit> {
     }
     for (source, target) in &ground.covers {
         mounts.push(bind(source, target, Access::Read, Below::Left)?);
+    }
+    if let Some(machine) = ground.machine {
+        for mount in mounts.iter_mut().filter(|mount| mount.kind == MountKind::Bind) {
+            mount.source = machine.told(&mount.source)?;
+        }
     }
     Ok(mounts)
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cofferdam_core::backend::{Backend, BackendChoice, Fallback};
 use cofferdam_core::caps::{Caps, Guarantee};
+use cofferdam_core::machine::Machine;
 use cofferdam_core::mount::{Access, HostKind, HostPath, Identity, Mount};
 use cofferdam_core::plan::{Plan, Relaxed, Root};
 use cofferdam_core::policy::forbidden::Places;
@@ -17,9 +18,9 @@ use serde_json::{Value, json};
 use super::caps::{Found, Info, judge};
 use super::compare::differences;
 use super::create::CreateRequest;
-use super::request::{Workspace, request};
+use super::request::{Unfit, Workspace, request};
 use super::*;
-use crate::engine::{Flavor, Rights};
+use crate::engine::{Engine, Flavor, Rights};
 
 const FETCH: Fetch = Fetch { pull: Pull::Never, timeout: Span::secs(600) };
 
@@ -112,6 +113,7 @@ fn ground() -> Ground {
         rights: Rights::Roots,
         flavor: Flavor::Docker,
         ulimits: ulimit::ulimits(Flavor::Docker),
+        machine: None,
     }
 }
 
@@ -372,6 +374,16 @@ fn an_engine_promises_what_it_says_it_has() {
     assert!(of(&info(|_| {}), &crun).lacks[&Guarantee::Runtime].remedy.contains("runc"));
     let runc = SandboxSpec { runtime: Some("runc".to_owned()), ..spec() };
     assert!(of(&info(|_| {}), &runc).enforces.contains(&Guarantee::Runtime));
+    // Podman lists what it knows, and uses one of it for all.
+    let podman = |name: &str| {
+        let info = info(|info| info["DefaultRuntime"] = json!("/opt/crun"));
+        let spec = SandboxSpec { runtime: Some(name.to_owned()), ..spec() };
+        judge(Backend::Podman, Flavor::Podman, &info, &spec, &Found { image: true, bridge: true })
+    };
+    assert!(podman("crun").enforces.contains(&Guarantee::Runtime));
+    let lack = &podman("runc").lacks[&Guarantee::Runtime];
+    assert!(lack.reason.contains("its service has /opt/crun"), "{lack:?}");
+    assert!(lack.remedy.contains("podman --runtime runc system service"), "{lack:?}");
     assert!(of(&info(|info| info["OSType"] = json!("windows")), &spec()).unusable.is_some());
     // It sees this host's files, and as a stranger.
     let without_root = info(|info| info["SecurityOptions"] = json!(["name=rootless"]));
@@ -380,6 +392,53 @@ fn an_engine_promises_what_it_says_it_has() {
     let none = Found { image: false, bridge: false };
     let caps = judge(Backend::Docker, Flavor::Docker, &info(|_| {}), &image, &none);
     assert!(caps.unusable.unwrap().remedy.starts_with("docker pull debian:12"));
+}
+
+/// An engine in a machine of its own is told of mounts by the names that the machine has for them.
+#[test]
+fn mounts_are_told_by_the_names_of_the_engines_machine() {
+    let kernel = "5.15.167.4-microsoft-standard-WSL2";
+    let desktop = info(|info| info["OperatingSystem"] = json!("Docker Desktop"));
+    assert_eq!(desktop.machine(kernel), Some(Machine::Wsl));
+    assert_eq!(desktop.machine("6.1.0-28-amd64"), None);
+    assert_eq!(info(|_| {}).machine(kernel), None);
+
+    let mount = |source: &str, target: &str, access| Mount {
+        source: host_path(source),
+        target: target.into(),
+        access,
+    };
+    let mut plan = plan();
+    plan.toolchains = vec![];
+    plan.mounts = vec![
+        mount("/mnt/c/Users/Ada/data", "/data", Access::Read),
+        mount("/mnt/wsl/cache", "/cache", Access::Write),
+    ];
+    let far = Ground {
+        machine: desktop.machine(kernel),
+        first: First::Engines,
+        shown: vec![],
+        covers: vec![],
+        ..ground()
+    };
+    insta::assert_json_snapshot!(request(&plan, &far).unwrap().host_config.mounts);
+    plan.mounts = vec![mount("/home/ada/data", "/data", Access::Read)];
+    assert!(matches!(request(&plan, &far), Err(Unfit::Unmapped(_))));
+    // Long before that it is refused.
+    let at = serde_json::json!({
+        "socket": "/run/docker.sock", "flavor": "docker", "api": "1.41", "processors": null,
+    });
+    let mut engine: Engine = serde_json::from_value(at).unwrap();
+    let image = Some("debian:12".parse().unwrap());
+    let with = |mount| SandboxSpec { image: image.clone(), mounts: vec![mount], ..spec() };
+    let on_drive = with(mount("/mnt/c/Users/Ada/data", "/data", Access::Read));
+    let own = with(mount("/home/ada/data", "/data", Access::Read));
+    let refused = caps::far_off(&engine, &on_drive).unwrap();
+    assert!(refused.reason.contains("does not see what is to be mounted"), "{refused:?}");
+    engine.machine = Some(Machine::Wsl);
+    assert_eq!(caps::far_off(&engine, &on_drive), None);
+    let refused = caps::far_off(&engine, &own).unwrap();
+    assert!(refused.reason.contains("distribution") && refused.remedy.contains("/mnt/c"));
 }
 
 /// Where our program cannot be the first process, the engine's is, and it has to be told everything.

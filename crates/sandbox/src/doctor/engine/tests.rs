@@ -23,6 +23,7 @@ fn place(dir: &TempDir) -> Place {
             docker_host: Some(format!("unix://{}", socket(dir).display())),
             docker_context: None,
             docker_tls: None,
+            docker_certs: None,
             docker_config: dir.path().to_owned(),
             container_host: None,
         },

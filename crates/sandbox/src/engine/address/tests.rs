@@ -8,6 +8,7 @@ fn place(config: &Path) -> Surroundings {
         docker_host: None,
         docker_context: None,
         docker_tls: None,
+        docker_certs: None,
         docker_config: config.to_owned(),
         container_host: None,
     }
@@ -53,17 +54,25 @@ fn with_tls(host: &str, tls: &str) -> Address {
 }
 
 #[test]
-fn another_host_is_reached_by_ssh_alone() {
-    let at = |text: &str| Address::At(vec![Endpoint::parse(text).unwrap()]);
+fn another_host_is_reached_by_ssh_or_in_tls() {
+    let at = |text: &str| Address::At(vec![Endpoint::try_from(text.to_owned()).unwrap()]);
     assert_eq!(with_tls("ssh://me@box", ""), at("ssh://me@box"));
     assert_eq!(with_tls("ssh://me@box", "1"), at("ssh://me@box"));
     assert_eq!(with_tls("tcp://127.0.0.1:1", ""), at("tcp://127.0.0.1:1"));
-    for (host, tls) in [("tcp://box:2376", "1"), ("tcp://127.0.0.1:2376", "1"), ("tcp://box:1", "")]
-    {
-        match with_tls(host, tls) {
-            Address::Elsewhere(lack) => assert!(lack.remedy.contains("ssh://"), "{lack:?}"),
-            other => panic!("{host}: {other:?}"),
+    assert_eq!(with_tls("tcp://box", "1"), at("tls://box:2376/nonexistent"));
+    assert_eq!(with_tls("tcp://[::1]:1", "1"), at("tls://[::1]:1/nonexistent"));
+    let certs = Surroundings {
+        docker_host: Some("tcp://127.0.0.1:99".to_owned()),
+        docker_tls: Some("1".to_owned()),
+        docker_certs: Some("/keys of mine".into()),
+        ..place(Path::new("/nonexistent"))
+    };
+    assert_eq!(docker(&certs), at("tls://127.0.0.1:99/keys of mine"));
+    match with_tls("tcp://box:1", "") {
+        Address::Elsewhere(Lack { remedy, .. }) => {
+            assert!(remedy.contains("ssh://") && remedy.contains("DOCKER_TLS_VERIFY=1"), "{remedy}")
         }
+        other => panic!("{other:?}"),
     }
     assert!(matches!(with_tls("npipe:////./pipe/x", ""), Address::Elsewhere(_)));
 }
@@ -90,13 +99,22 @@ fn podman_is_one_of_this_host() {
 #[test]
 fn a_context_with_keys_is_one_with_tls() {
     let dir = tempfile::tempdir().unwrap();
-    let meta = r#"{"Name":"far","Endpoints":{"docker":{"Host":"tcp://127.0.0.1:2376"}}}"#;
-    context(dir.path(), "aa", meta);
+    let meta = |skips: bool| {
+        let docker = format!(r#"{{"Host":"tcp://127.0.0.1:2376","SkipTLSVerify":{skips}}}"#);
+        format!(r#"{{"Name":"far","Endpoints":{{"docker":{docker}}}}}"#)
+    };
+    context(dir.path(), "aa", &meta(false));
     let found =
         || docker(&Surroundings { docker_context: Some("far".to_owned()), ..place(dir.path()) });
-    assert!(matches!(found(), Address::At(_)));
-    fs::create_dir_all(dir.path().join("contexts/tls/aa/docker")).unwrap();
-    assert!(matches!(found(), Address::Elsewhere(_)));
+    let plain = Endpoint::parse("tcp://127.0.0.1:2376").unwrap();
+    assert_eq!(found(), Address::At(vec![plain]));
+    let keys = dir.path().join("contexts/tls/aa/docker");
+    fs::create_dir_all(&keys).unwrap();
+    let encrypted = Endpoint::parse_with("tcp://127.0.0.1:2376", &keys).unwrap();
+    assert_eq!(found(), Address::At(vec![encrypted]));
+    // Whoever it is that answers there: never.
+    context(dir.path(), "aa", &meta(true));
+    assert!(matches!(found(), Address::Elsewhere(lack) if lack.remedy.contains("ca=")));
 }
 
 #[test]

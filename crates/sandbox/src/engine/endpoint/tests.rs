@@ -55,6 +55,36 @@ fn beyond_this_host_nothing_goes_unencrypted() {
 }
 
 #[test]
+fn with_keys_a_port_is_one_in_tls_and_a_note_keeps_both() {
+    let keys = Path::new("/home/me/.docker");
+    for (text, url, note) in [
+        ("tcp://box.example", "tcp://box.example:2376", "tls://box.example:2376/home/me/.docker"),
+        ("tcp://127.0.0.1:1/", "tcp://127.0.0.1:1", "tls://127.0.0.1:1/home/me/.docker"),
+        ("tcp://[::1]:1", "tcp://[::1]:1", "tls://[::1]:1/home/me/.docker"),
+    ] {
+        let found = Endpoint::parse_with(text, keys).unwrap();
+        assert_eq!((found.url(), found.to_string()), (url.to_owned(), note.to_owned()));
+        assert_eq!(Endpoint::try_from(note.to_owned()), Ok(found.clone()));
+        let names: Vec<_> = found.variables().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"]);
+    }
+    let ssh = Endpoint::parse_with("ssh://box", keys);
+    assert_eq!(ssh, Endpoint::parse("ssh://box"));
+    // A flag, nobody, a path, and keys that would be looked for elsewhere by somebody else.
+    for bad in
+        ["tcp://-x:1", "tcp://", "tcp://a b", "tcp://h:0", "tcp://::1", "tcp://h/p", "tcp://u@h"]
+    {
+        assert!(Endpoint::parse_with(bad, keys).is_err(), "{bad}");
+    }
+    assert_eq!(Endpoint::parse_with("tcp://h", Path::new("keys")), Err(Unreachable::Keys));
+    for bad in ["tls://box:1", "tls:///keys", "tls://-x:1/keys", "tls://h:x/keys"] {
+        assert!(Endpoint::try_from(bad.to_owned()).is_err(), "{bad}");
+    }
+    // Only what we wrote ourselves says it so.
+    assert!(matches!(Endpoint::parse("tls://h:1/keys"), Err(Unreachable::Kind { .. })));
+}
+
+#[test]
 fn a_password_is_refused_and_not_repeated() {
     let refused = Endpoint::parse("ssh://me:hunter2@box").unwrap_err();
     assert_eq!(refused, Unreachable::Password);

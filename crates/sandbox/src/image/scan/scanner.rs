@@ -93,7 +93,7 @@ impl Scanner {
         };
         let mut child = Command::new(&self.program)
             .args(words)
-            .env("DOCKER_HOST", at.url())
+            .envs(at.variables())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
