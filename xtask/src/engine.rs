@@ -34,7 +34,7 @@ impl PrivateEngine {
         let host = format!("unix://{}", top.join("socket").display());
         let process = daemon(&host, &top)?;
         let mut engine = Self { host, top, process };
-        engine.wait()?;
+        engine.wait(1)?;
         Ok(engine)
     }
 
@@ -46,15 +46,41 @@ impl PrivateEngine {
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.process.kill().context("dockerd cannot be killed")?;
         self.process.wait().context("dockerd is lost")?;
+        self.forget_containerd()?;
         self.process = daemon(&self.host, &self.top)?;
-        self.wait()
+        // Whoever watches over one on a host starts it anew as well.
+        self.wait(3)
     }
 
-    fn wait(&mut self) -> Result<()> {
+    /// Its containerd dies with it, and leaves a note of its number. Whatever process or thread has that number next, the
+    /// engine takes for its containerd, and waits for it in vain.
+    fn forget_containerd(&self) -> Result<()> {
+        let note = self.top.join("exec/containerd/containerd.pid");
+        let Ok(pid) = fs::read_to_string(&note) else { return Ok(()) };
+        let program = format!("/proc/{}/exe", pid.trim());
+        let deadline = Instant::now() + PATIENCE;
+        while fs::read_link(&program).is_ok_and(|path| path.ends_with("containerd")) {
+            if Instant::now() >= deadline {
+                bail!("the private engine's containerd outlives it");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        fs::remove_file(&note).with_context(|| format!("cannot remove {}", note.display()))
+    }
+
+    /// Until it answers. It may end so many times, less one.
+    fn wait(&mut self, mut starts: usize) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         while !works(client(&self.host).args(["version", "--format", "x"])) {
             if let Some(status) = self.process.try_wait().context("dockerd is lost")? {
-                bail!("a private dockerd ended at once: {status}");
+                starts -= 1;
+                if starts > 0 {
+                    self.process = daemon(&self.host, &self.top)?;
+                    continue;
+                }
+                let said = fs::read_to_string(self.top.join("log")).unwrap_or_default();
+                let said = said.lines().last().unwrap_or_default();
+                bail!("a private dockerd ended at once: {status}: {said}");
             }
             if Instant::now() >= deadline {
                 bail!("a private dockerd does not answer");
@@ -66,6 +92,7 @@ impl PrivateEngine {
 }
 
 fn daemon(host: &str, top: &Path) -> Result<Child> {
+    let log = fs::File::create(top.join("log")).context("cannot make a log")?;
     Command::new("dockerd")
         .args(["--host", host, "--bridge", "none", "--iptables=false"])
         .arg("--data-root")
@@ -76,7 +103,7 @@ fn daemon(host: &str, top: &Path) -> Result<Child> {
         .arg(top.join("pid"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(log)
         .spawn()
         .context("cannot start dockerd")
 }
@@ -94,9 +121,7 @@ impl Drop for PrivateEngine {
         let pid = self.process.id().to_string();
         if !works(Command::new("kill").args(["-TERM", &pid])) {
             eprintln!("xtask: the private engine (pid {pid}) cannot be stopped");
-            return;
-        }
-        if let Err(error) = self.process.wait() {
+        } else if let Err(error) = self.process.wait() {
             eprintln!("xtask: the private engine cannot be waited for: {error}");
         }
         unmount_below(&self.top);
