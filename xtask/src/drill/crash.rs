@@ -137,7 +137,9 @@ fn kill_one(actor: &Actor<'_>, moment: Duration, dice: &mut Dice, tally: &Tally)
     for process in processes::below(&actor.home) {
         parts.entry(process.role()).or_default().push(process.pid);
     }
-    if actor.scene.has_own_engine() && tally.ready.load(Ordering::Relaxed) == ACTORS {
+    // While somebody works: else nearly all kills would be the engine's, which is always there.
+    let is_ready = tally.ready.load(Ordering::Relaxed) == ACTORS;
+    if actor.scene.has_own_engine() && is_ready && !parts.is_empty() {
         parts.insert(ENGINE, Vec::new());
     }
     if let Ok(mut seen) = tally.seen.lock() {
