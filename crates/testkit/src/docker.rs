@@ -406,6 +406,8 @@ impl PrivateEngine {
             fs::read_to_string(at("log")).unwrap_or_default()
         );
         chown(self.socket(), Some(0), Some(ID)).expect("root can give a socket away");
+        let for_group = fs::Permissions::from_mode(0o660);
+        fs::set_permissions(self.socket(), for_group).expect("root can open a socket to a group");
     }
 
     pub fn engine(&self) -> Engine {
