@@ -135,7 +135,7 @@ struct Measured {
 
 fn measured(bench: &Bench, rounds: Rounds) -> Result<Measured> {
     let place = Place::new()?;
-    Ok(match bench.kind {
+    let measured = match bench.kind {
         Kind::Rounds(prepare) => {
             let table = timed(bench, &mut prepare(&place)?, rounds)?;
             let drawn = Some(plot::bars(bench.name, &table.medians()));
@@ -151,7 +151,9 @@ fn measured(bench: &Bench, rounds: Rounds) -> Result<Measured> {
             let json = serde_json::json!({ "bench": bench.name, "table": text });
             Measured { markdown: text, json: json.to_string(), drawn: None }
         }
-    })
+    };
+    eprintln!("{}: measured; what it needed is removed", bench.name);
+    Ok(measured)
 }
 
 impl Measured {

@@ -27,7 +27,7 @@ use crate::commands::run::{SandboxArgs, flags, secrets};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, refused};
-use crate::settings::{Files, LoadError};
+use crate::settings::{Files, LoadError, host_file_elsewhere};
 
 /// Who wants what, as far as it is known before anything was checked.
 #[derive(Debug)]
@@ -215,11 +215,9 @@ pub(crate) fn passed(
 
 /// What must stay out of reach on this host.
 pub(crate) fn places(context: &Context) -> Places {
-    Places {
-        homes: context.homes(),
-        state: vec![context.state_dir.clone()],
-        config: vec![context.config_dir.clone()],
-    }
+    let mut config = host_file_elsewhere(context);
+    config.push(context.config_dir.clone());
+    Places { homes: context.homes(), state: vec![context.state_dir.clone()], config }
 }
 
 /// The run to go on from, looked up.

@@ -129,6 +129,25 @@ pub(crate) fn host_file(context: &Context) -> PathBuf {
     context.config_dir.join("config.yaml")
 }
 
+/// Where links lead from the host file, one by one, as where it lies among files that are kept elsewhere: who may replace one of
+/// these decides what is enforced.
+pub(crate) fn host_file_elsewhere(context: &Context) -> Vec<PathBuf> {
+    let mut names = vec![host_file(context)];
+    // The kernel follows no more either.
+    while names.len() <= 40
+        && let Some(next) = names.last().and_then(|name| led_to(name))
+    {
+        names.push(next);
+    }
+    names.split_off(1)
+}
+
+/// What a link names, with its directory by the name that it really has. `None` where it is no link.
+fn led_to(link: &Path) -> Option<PathBuf> {
+    let target = link.parent()?.join(std::fs::read_link(link).ok()?);
+    Some(std::fs::canonicalize(target.parent()?).ok()?.join(target.file_name()?))
+}
+
 /// The host file's entries; none where there is no file.
 pub(crate) fn host_entries(context: &Context, anchor: &Anchor<'_>) -> Result<Entries, LoadError> {
     let path = host_file(context);

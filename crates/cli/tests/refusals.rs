@@ -100,6 +100,32 @@ fn mounts_outside_missing_and_forbidden() {
 }
 
 #[test]
+fn a_workspace_that_the_host_file_is_kept_in() {
+    let env = env();
+    let kept = env.file("dotfiles/cofferdam.conf", "sandbox: {}\n");
+    let (way, config) = (env.top().join("way"), env.config_dir().join("config.yaml"));
+    std::fs::create_dir_all(env.config_dir()).unwrap();
+    std::os::unix::fs::symlink(&kept, &way).unwrap();
+    std::os::unix::fs::symlink(&way, &config).unwrap();
+    for mode in ["direct", "stage", "readonly"] {
+        refused(&env, &["--mode", mode])
+            .assert_stderr_has("dotfiles/cofferdam.conf")
+            .assert_stderr_has("own configuration");
+    }
+    // A link on the way can be replaced as well as the file.
+    let (inside, outside) = (env.workspace().join("way"), env.top().join("kept.yaml"));
+    std::fs::rename(&kept, &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, &inside).unwrap();
+    std::fs::remove_file(&config).unwrap();
+    std::os::unix::fs::symlink(&inside, &config).unwrap();
+    refused(&env, &["--mode", "direct"]).assert_stderr_has("own configuration");
+    // Kept elsewhere, it is read and stands in nobody's way.
+    std::fs::remove_file(&config).unwrap();
+    std::os::unix::fs::symlink(&outside, &config).unwrap();
+    env.run(["run", "--sandbox", "local", "--", "true"]).assert_exit(0);
+}
+
+#[test]
 fn a_limit_beyond_what_the_host_has() {
     refused(&env(), &["--sandbox", "local", "--memory", "900t"])
         .assert_stderr_has("is not between");

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 
 use crate::bench::curve::{Curve, Series};
 use crate::bench::rounds::{Rounds, measure};
-use crate::bench::start::{fill, in_tree};
+use crate::bench::start::{fill_empty, in_tree};
 use crate::place::Place;
 
 const SIZES: [usize; 5] = [3, 100, 1_000, 10_000, 100_000];
@@ -17,7 +17,7 @@ pub(crate) fn files(place: &Place) -> Result<Curve> {
     for size in SIZES {
         eprintln!("growth-files: making {size} files");
         let tree = place.workspace().join(size.to_string());
-        fill(&tree, size.div_ceil(100), size.min(100))?;
+        fill_empty(&tree, size.div_ceil(100), size.min(100))?;
         let files: usize = std::fs::read_dir(&tree)?
             .map(|dir| Ok(std::fs::read_dir(dir?.path())?.count()))
             .sum::<Result<usize>>()?;
