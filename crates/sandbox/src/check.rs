@@ -18,6 +18,7 @@ mod shell;
 mod sink;
 mod suppression;
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -102,7 +103,11 @@ impl Validator {
     /// Looks at one file.
     pub fn check(&self, source: Source<'_>) -> Result<FileReport, Arc<RuleError>> {
         let mut sink = Sink::new(&self.levels);
-        let text = String::from_utf8_lossy(source.bytes);
+        let read = std::str::from_utf8(source.bytes);
+        let text = match read {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(source.bytes),
+        };
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let mut suppressions = Suppressions::default();
         if self.levels.profile == Profile::Off {
@@ -116,7 +121,7 @@ impl Validator {
             suppressions = Suppressions::of(text);
         }
         let loaded = self.loaded(source.lang)?;
-        if let Err(error) = std::str::from_utf8(source.bytes) {
+        if let Err(error) = read {
             sink.own(&own::ENCODING, error.valid_up_to()..error.valid_up_to());
         }
         for at in turns(text).take(MOST_INVISIBLE) {

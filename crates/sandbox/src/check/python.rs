@@ -19,6 +19,7 @@ pub(super) use words::Words;
 
 use super::language::Lang;
 use super::own;
+use super::resolved::Resolved;
 use super::rules::Ruleset;
 use super::scan::{self, DEEPEST, Depth, TooHard};
 use super::sink::Sink;
@@ -51,34 +52,8 @@ pub(super) fn check(source: &str, rules: &Ruleset, words: &Words, sink: &mut Sin
 }
 
 fn look(source: &str, rules: &Ruleset, words: &Words, sink: &mut Sink<'_>) {
-    let parsed = parse_unchecked(source, ParseOptions::from(Mode::Module));
-    for error in parsed.errors().iter().take(MOST_ERRORS) {
-        let message = format!("{}.", error.error);
-        sink.own_with(&own::SYNTAX, &message, error.range().to_std_range());
-    }
-    let Some(parsed) = parsed.try_into_module() else { return };
-    let body = parsed.suite();
-    let scopes = Scopes::of(body);
-    if sink.profile() == Profile::Strategy {
-        for import in &scopes.imported {
-            if import.module.starts_with('.') || !imports::is_allowed(&import.module) {
-                sink.own_as_deny(&own::IMPORT, import.range.to_std_range());
-            }
-        }
-    }
-    let pieces = pieces::pieces(source, body, &scopes, words);
-    for range in pieces.mixed {
-        sink.own(&own::LOOKALIKE, range);
-    }
-    if pieces.is_cut {
-        sink.own(&own::TOO_HARD, 0..0);
-    }
-    let resolved = pieces.resolved;
-    // A tree is no deeper than the longest piece is long, unless errors join pieces; the way through it is saved.
-    let depth = match pieces.longest {
-        longest if longest < DEEPEST / 2 && parsed.errors().is_empty() => Depth::Known,
-        _ => Depth::Measured,
-    };
+    // The first tree is gone before there is a second.
+    let Some((resolved, depth)) = resolve(source, words, sink) else { return };
     match scan::parse(resolved.text(), Lang::Python, depth) {
         Err(TooHard::Steps) => sink.own(&own::TOO_HARD, 0..0),
         Err(TooHard::Depth) => sink.own(&own::TOO_DEEP, 0..0),
@@ -87,6 +62,39 @@ fn look(source: &str, rules: &Ruleset, words: &Words, sink: &mut Sink<'_>) {
             ControlFlow::Continue(())
         }),
     }
+}
+
+/// What rules are held against, and whether its tree can be too deep.
+fn resolve(source: &str, words: &Words, sink: &mut Sink<'_>) -> Option<(Resolved, Depth)> {
+    let parsed = parse_unchecked(source, ParseOptions::from(Mode::Module));
+    for error in parsed.errors().iter().take(MOST_ERRORS) {
+        let message = format!("{}.", error.error);
+        sink.own_with(&own::SYNTAX, &message, error.range().to_std_range());
+    }
+    let is_sound = parsed.errors().is_empty();
+    // The tokens are not needed any more.
+    let module = parsed.try_into_module()?.into_syntax();
+    let scopes = Scopes::of(&module.body);
+    if sink.profile() == Profile::Strategy {
+        for import in &scopes.imported {
+            if import.module.starts_with('.') || !imports::is_allowed(&import.module) {
+                sink.own_as_deny(&own::IMPORT, import.range.to_std_range());
+            }
+        }
+    }
+    let pieces = pieces::pieces(source, &module.body, &scopes, words);
+    for range in pieces.mixed {
+        sink.own(&own::LOOKALIKE, range);
+    }
+    if pieces.is_cut {
+        sink.own(&own::TOO_HARD, 0..0);
+    }
+    // A tree is no deeper than the longest piece is long, unless errors join pieces; the way through it is saved.
+    let depth = match pieces.longest {
+        longest if longest < DEEPEST / 2 && is_sound => Depth::Known,
+        _ => Depth::Measured,
+    };
+    Some((pieces.resolved, depth))
 }
 
 /// A comment in the first two lines that names an encoding under which ASCII is not what it seems.

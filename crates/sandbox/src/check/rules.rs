@@ -62,13 +62,32 @@ pub(super) enum Sight {
     Resolved,
 }
 
-/// What a rule's word must follow in a text that the rule can match.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Roots {
-    /// Anything, or nothing.
-    Any,
-    /// The word is the end of a path that begins with one of these names: `os` of `os.system`.
-    Of(BTreeSet<String>),
+/// Where a word of rules has to stand for one of them to match: at any of these.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Sites {
+    pub(super) anywhere: bool,
+    /// At the end of a path that begins with one of these names: `os` of `os.system`.
+    pub(super) after: BTreeSet<String>,
+    /// The same for rules that match only what has a text in it: `open` of `builtins.open("/etc")`.
+    pub(super) beside_text: BTreeSet<String>,
+    /// Where a name stands for the word and for nothing beneath it: `builtins` of `builtins.$F = $Y`.
+    pub(super) alone: bool,
+    /// In a text.
+    pub(super) in_text: bool,
+}
+
+impl Sites {
+    fn anywhere() -> Self {
+        Self { anywhere: true, ..Self::default() }
+    }
+
+    fn join(&mut self, other: Self) {
+        self.anywhere |= other.anywhere;
+        self.after.extend(other.after);
+        self.beside_text.extend(other.beside_text);
+        self.alone |= other.alone;
+        self.in_text |= other.in_text;
+    }
 }
 
 /// Rules for one language and one sight.
@@ -79,7 +98,7 @@ pub(super) struct Ruleset {
     by_word: HashMap<String, Vec<usize>>,
     /// Rules that may match whatever names stand there.
     wordless: Vec<bool>,
-    words: BTreeMap<String, Roots>,
+    words: BTreeMap<String, Sites>,
 }
 
 impl std::fmt::Debug for Ruleset {
@@ -123,7 +142,7 @@ impl Ruleset {
     }
 
     /// One of these stands in every text that a rule of this set can match.
-    pub(super) fn words(&self) -> &BTreeMap<String, Roots> {
+    pub(super) fn words(&self) -> &BTreeMap<String, Sites> {
         &self.words
     }
 }
@@ -139,7 +158,7 @@ pub(super) struct RuleFile {
 struct Document {
     config: SerializableRuleConfig<Lang>,
     sight: Sight,
-    words: BTreeMap<String, Roots>,
+    words: BTreeMap<String, Sites>,
     words_are_listed: bool,
     facts: RuleFacts,
 }
@@ -284,12 +303,22 @@ fn document(
     let rule = value.get("rule").ok_or_else(|| wrong("`rule` is missing"))?;
     let mut words = BTreeMap::new();
     if let Some(listed) = metadata.get("words").and_then(Value::as_array) {
+        let in_text = rule.get("kind").and_then(Value::as_str) == Some("string");
+        let sites = match in_text && config.language == Lang::Python {
+            true => Sites { in_text: true, ..Sites::default() },
+            false => Sites::anywhere(),
+        };
         let listed = listed.iter().filter_map(Value::as_str);
-        words.extend(listed.map(|word| (word.to_owned(), Roots::Any)));
+        words.extend(listed.map(|word| (word.to_owned(), sites.clone())));
     }
     let words_are_listed = !words.is_empty();
     if !words_are_listed {
         words = rule_words(rule).unwrap_or_default();
+    }
+    if needs_text(rule) && config.language == Lang::Python {
+        for sites in words.values_mut() {
+            sites.beside_text = std::mem::take(&mut sites.after);
+        }
     }
     if sight == Sight::Resolved && config.language == Lang::Python && words.is_empty() {
         return Err(wrong(
@@ -310,7 +339,7 @@ fn document(
 }
 
 /// Names of which one stands in everything that a rule can match; none where that cannot be told.
-fn rule_words(rule: &Value) -> Option<BTreeMap<String, Roots>> {
+fn rule_words(rule: &Value) -> Option<BTreeMap<String, Sites>> {
     let pattern = rule.get("pattern").and_then(Value::as_str).and_then(pattern_word);
     if let Some(word) = pattern {
         return Some([word].into());
@@ -328,22 +357,23 @@ fn rule_words(rule: &Value) -> Option<BTreeMap<String, Roots>> {
     })
 }
 
-fn join(into: &mut BTreeMap<String, Roots>, more: BTreeMap<String, Roots>) {
-    for (word, roots) in more {
-        let joined = match (into.remove(&word), roots) {
-            (None, roots) => roots,
-            (Some(Roots::Of(mut one)), Roots::Of(other)) => {
-                one.extend(other);
-                Roots::Of(one)
-            }
-            (Some(_), _) => Roots::Any,
-        };
-        into.insert(word, joined);
+/// Whether a text stands in everything that a rule can match.
+fn needs_text(rule: &Value) -> bool {
+    let listed = |name: &str| rule.get(name).and_then(Value::as_array);
+    rule.get("kind").and_then(Value::as_str) == Some("string")
+        || rule.get("has").is_some_and(needs_text)
+        || listed("all").is_some_and(|all| all.iter().any(needs_text))
+        || listed("any").is_some_and(|any| !any.is_empty() && any.iter().all(needs_text))
+}
+
+fn join(into: &mut BTreeMap<String, Sites>, more: BTreeMap<String, Sites>) {
+    for (word, sites) in more {
+        into.entry(word).or_default().join(sites);
     }
 }
 
 /// The name that a pattern is about: the last one before its first bracket.
-fn pattern_word(pattern: &str) -> Option<(String, Roots)> {
+fn pattern_word(pattern: &str) -> Option<(String, Sites)> {
     let head = pattern.split(['(', '[']).next().unwrap_or(pattern);
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let word = head.split(|c: char| !is_name(c)).rfind(|word| {
@@ -351,13 +381,17 @@ fn pattern_word(pattern: &str) -> Option<(String, Roots)> {
     })?;
     let path: Vec<&str> = head.split('.').collect();
     let is_path = path.iter().all(|name| !name.is_empty() && name.chars().all(is_name));
-    let roots = match path.as_slice() {
+    let sites = match path.as_slice() {
         [root, .., last] if is_path && *last == word && !head.contains('$') => {
-            Roots::Of([(*root).to_owned()].into())
+            Sites { after: [(*root).to_owned()].into(), ..Sites::default() }
         }
-        _ => Roots::Any,
+        // What is assigned to is written there: a name that stands for it is read, not written.
+        [root, rest] if *root == word && rest.starts_with('$') && rest.contains(" = ") => {
+            Sites { alone: true, ..Sites::default() }
+        }
+        _ => Sites::anywhere(),
     };
-    Some((word.to_owned(), roots))
+    Some((word.to_owned(), sites))
 }
 
 #[cfg(test)]
@@ -366,32 +400,51 @@ mod tests {
 
     #[test]
     fn the_word_of_a_pattern() {
-        let of = |root: &str| Roots::Of([root.to_owned()].into());
-        for (pattern, word, roots) in [
+        let of = |root: &str| Sites { after: [root.to_owned()].into(), ..Sites::default() };
+        for (pattern, word, sites) in [
             ("os.system", "system", of("os")),
             ("urllib.request.urlopen($$$)", "urlopen", of("urllib")),
             ("builtins.getattr(builtins, $$$)", "getattr", of("builtins")),
-            ("from socket import $$$", "socket", Roots::Any),
-            ("import http.client", "client", Roots::Any),
-            ("subprocess.$F", "subprocess", Roots::Any),
-            ("$X.__subclasses__", "__subclasses__", Roots::Any),
-            ("antigravity", "antigravity", Roots::Any),
+            ("from socket import $$$", "socket", Sites::anywhere()),
+            ("import http.client", "client", Sites::anywhere()),
+            ("subprocess.$F", "subprocess", Sites::anywhere()),
+            ("$X.__subclasses__", "__subclasses__", Sites::anywhere()),
+            ("antigravity", "antigravity", Sites::anywhere()),
+            ("sys.modules[$X] = $Y", "modules", of("sys")),
+            ("builtins.$F = $Y", "builtins", Sites { alone: true, ..Sites::default() }),
         ] {
-            assert_eq!(pattern_word(pattern), Some((word.to_owned(), roots)), "{pattern}");
+            assert_eq!(pattern_word(pattern), Some((word.to_owned(), sites)), "{pattern}");
         }
         assert_eq!(pattern_word("$X"), None);
     }
 
     #[test]
-    fn a_word_of_several_patterns_has_the_roots_of_all() {
+    fn a_rule_about_texts_is_known_by_its_parts() {
+        let text = serde_json::json!({ "kind": "string", "regex": "x" });
+        let call = serde_json::json!({ "pattern": "os.open($$$)" });
+        let argument = serde_json::json!({ "kind": "keyword_argument", "has": text });
+        for (rule, needs) in [
+            (serde_json::json!({ "all": [call, { "has": { "any": [text, argument] } }] }), true),
+            (serde_json::json!({ "any": [call, text] }), false),
+            (serde_json::json!({ "all": [call, { "not": { "has": text } }] }), false),
+            (serde_json::json!({ "all": [call, { "inside": text }] }), false),
+            (serde_json::json!({ "any": [] }), false),
+        ] {
+            assert_eq!(needs_text(&rule), needs, "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_word_of_several_patterns_has_the_sites_of_all() {
         let rule = |patterns: &[&str]| {
             let any: Vec<Value> =
                 patterns.iter().map(|pattern| serde_json::json!({ "pattern": pattern })).collect();
             rule_words(&serde_json::json!({ "any": any })).unwrap().remove("load").unwrap()
         };
-        let both = Roots::Of(["pickle".to_owned(), "yaml".to_owned()].into());
+        let both = ["pickle".to_owned(), "yaml".to_owned()].into();
+        let both = Sites { after: both, ..Sites::default() };
         assert_eq!(rule(&["pickle.load", "yaml.load"]), both);
-        assert_eq!(rule(&["pickle.load", "$X.load"]), Roots::Any);
-        assert_eq!(rule(&["$X.load", "pickle.load"]), Roots::Any);
+        assert!(rule(&["pickle.load", "$X.load"]).anywhere);
+        assert!(rule(&["$X.load", "pickle.load"]).anywhere);
     }
 }

@@ -96,7 +96,8 @@ impl<'l> Sink<'l> {
         suppressions: &Suppressions,
     ) -> FileReport {
         self.kept.sort_by(|a, b| (a.range.start, &a.rule).cmp(&(b.range.start, &b.rule)));
-        let lines = Lines::of(text);
+        // Most files have no finding, and need no table.
+        let lines = Lines::of(if self.kept.is_empty() { "" } else { text });
         let mut report = FileReport {
             file: file.to_owned(),
             language: language.to_owned(),
@@ -138,8 +139,7 @@ struct Lines {
 
 impl Lines {
     fn of(text: &str) -> Self {
-        let breaks =
-            text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
         Self { starts: std::iter::once(0).chain(breaks).collect() }
     }
 

@@ -4,6 +4,7 @@
 //! expressions that have a rule's word in them, or a name that stands for one, go on to it.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt as _};
 use ruff_python_ast::visitor::{self, Visitor};
@@ -13,7 +14,7 @@ use ruff_text_size::Ranged;
 use super::super::resolved::{Edit, Resolved};
 use super::meaning;
 use super::scope::Scopes;
-use super::words::{Hits, Words};
+use super::words::{Hits, Interest, Words};
 
 /// Pieces may grow when names are replaced; this much, and then it is enough.
 const GROWTH: usize = 4;
@@ -54,7 +55,7 @@ struct Cutter<'s, 'a> {
     words: &'s Words,
     hits: Hits,
     /// What names were found to stand for in the scopes that we are in. A scope's are forgotten with it: it is met once.
-    known: Vec<HashMap<&'s str, Vec<String>>>,
+    known: Vec<HashMap<&'s str, Known>>,
     out: Pieces,
     scope: usize,
     /// The last scope that was met.
@@ -63,12 +64,29 @@ struct Cutter<'s, 'a> {
     most: usize,
 }
 
+/// What a name stands for in a scope.
+#[derive(Debug, Clone)]
+struct Known {
+    paths: Rc<[String]>,
+    interest: Interest,
+}
+
+/// A part of the source, and the paths that may stand there instead.
+type Noted = (Range<usize>, Rc<[String]>);
+
 /// A piece that is being read.
 #[derive(Debug, Default)]
 struct Open {
-    names: Vec<(Range<usize>, Vec<String>)>,
-    folds: Vec<(Range<usize>, Vec<String>)>,
-    is_interesting: bool,
+    names: Vec<Noted>,
+    folds: Vec<Noted>,
+    interest: Interest,
+    has_text: bool,
+}
+
+impl Open {
+    fn is_interesting(&self) -> bool {
+        self.interest == Interest::Sure || (self.interest == Interest::BesideText && self.has_text)
+    }
 }
 
 impl<'s: 's> Cutter<'s, '_> {
@@ -76,13 +94,12 @@ impl<'s: 's> Cutter<'s, '_> {
         if self.out.is_cut {
             return;
         }
-        let is_interesting = self.hits.any_sure_in(&range);
-        self.open = Some(Open { is_interesting, ..Open::default() });
+        let is_sure = self.hits.any_sure_in(&range);
+        let interest = if is_sure { Interest::Sure } else { Interest::None };
+        self.open = Some(Open { interest, ..Open::default() });
         walk(self);
-        let Some(open) = self.open.take().filter(|open| open.is_interesting) else { return };
-        let most = |all: &[(Range<usize>, Vec<String>)]| {
-            all.iter().map(|(_, p)| p.len()).max().unwrap_or(0)
-        };
+        let Some(open) = self.open.take().filter(Open::is_interesting) else { return };
+        let most = |all: &[Noted]| all.iter().map(|(_, paths)| paths.len()).max().unwrap_or(0);
         for variant in 0..most(&open.names).max(1) {
             self.emit(&range, brackets, &edits(&open.names, variant));
         }
@@ -125,32 +142,49 @@ impl<'s: 's> Cutter<'s, '_> {
     }
 
     fn line(&mut self, range: &Range<usize>, text: &str) {
-        if self.words.any_in(text) {
-            self.out.resolved.replace(range.clone(), text);
-            self.out.resolved.replace(range.end..range.end, "\n");
-        }
+        self.out.resolved.replace(range.clone(), text);
+        self.out.resolved.replace(range.end..range.end, "\n");
     }
 
     /// A path may begin with a name, at `at`: of interest if a rule speaks of such a path.
     fn begin(&mut self, at: usize, name: &str, paths: &[String]) {
-        let Some(open) = self.open.as_mut().filter(|open| !open.is_interesting) else { return };
-        let first = |path: &'_ String| path.split(['.', '(']).next().unwrap_or_default().to_owned();
-        open.is_interesting = self.hits.paths_from(at).any(|word| {
-            self.words.may_begin(word, name)
-                || paths.iter().any(|path| self.words.may_begin(word, &first(path)))
-        });
+        let Some(open) = self.open.as_mut().filter(|open| open.interest < Interest::Sure) else {
+            return;
+        };
+        for word in self.hits.paths_from(at) {
+            let first = paths.iter().filter_map(|path| path.split(['.', '(']).next());
+            let may_begin = first.chain([name]).map(|name| self.words.may_begin(word, name));
+            open.interest = open.interest.max(may_begin.max().unwrap_or_default());
+        }
     }
 
-    /// Notes what a name or a folded expression stands for, where that is not just what is written.
-    fn note(&mut self, range: Range<usize>, paths: Vec<String>, kind: Noted) {
-        let Some(open) = &mut self.open else { return };
-        if paths.is_empty() || (paths.len() == 1 && self.source[range.clone()] == paths[0]) {
+    /// Whether paths are something else than what is written.
+    fn is_news(&self, range: &Range<usize>, paths: &[String]) -> bool {
+        match paths {
+            [] => false,
+            [path] => self.source[range.clone()] != **path,
+            _ => true,
+        }
+    }
+
+    fn note_name(&mut self, range: Range<usize>, known: Known) {
+        if !self.is_news(&range, &known.paths) {
             return;
         }
-        open.is_interesting |= paths.iter().any(|path| self.words.any_in(path));
-        match kind {
-            Noted::Name => open.names.push((range, paths)),
-            Noted::Fold => open.folds.push((range, paths)),
+        if let Some(open) = &mut self.open {
+            open.interest = open.interest.max(known.interest);
+            open.names.push((range, known.paths));
+        }
+    }
+
+    fn note_fold(&mut self, range: Range<usize>, paths: Vec<String>) {
+        if !self.is_news(&range, &paths) {
+            return;
+        }
+        if let Some(open) = &mut self.open {
+            let interest = paths.iter().map(|path| self.words.any_in_fold(path)).max();
+            open.interest = open.interest.max(interest.unwrap_or_default());
+            open.folds.push((range, paths.into()));
         }
     }
 
@@ -164,14 +198,8 @@ impl<'s: 's> Cutter<'s, '_> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Noted {
-    Name,
-    Fold,
-}
-
-fn edits(all: &[(Range<usize>, Vec<String>)], variant: usize) -> Vec<Edit> {
-    let edit = |(range, paths): &(Range<usize>, Vec<String>)| {
+fn edits(all: &[Noted], variant: usize) -> Vec<Edit> {
+    let edit = |(range, paths): &Noted| {
         let text = paths.get(variant).or_else(|| paths.first())?.clone();
         Some(Edit { range: range.clone(), text })
     };
@@ -190,7 +218,9 @@ where
         match stmt {
             Stmt::Import(import) => {
                 for alias in &import.names {
-                    self.line(&range(import), &format!("import {}", alias.name));
+                    if self.words.any_in_import(&alias.name) {
+                        self.line(&range(import), &format!("import {}", alias.name));
+                    }
                 }
             }
             Stmt::ImportFrom(import) => {
@@ -200,9 +230,12 @@ where
                 }
                 for alias in &import.names {
                     let (range, name) = (range(import), alias.name.as_str());
-                    self.line(&range, &format!("from {module} import {name}"));
-                    if name != "*" {
-                        self.line(&range, &format!("{module}.{name}"));
+                    let (words, path) = (self.words, format!("{module}.{name}"));
+                    if words.any_in_import(&path) {
+                        self.line(&range, &format!("from {module} import {name}"));
+                    }
+                    if name != "*" && words.any_in_path(&path) == Interest::Sure {
+                        self.line(&range, &path);
                     }
                 }
             }
@@ -238,18 +271,31 @@ where
                     self.out.mixed.push(range(name));
                 }
                 if name.ctx == ExprContext::Load {
-                    let mut paths = self.name_paths(&name.id).to_vec();
-                    if paths.is_empty() && self.source[range(name)] != *name.id.as_str() {
-                        paths.push(name.id.to_string());
+                    let mut known = self.known(&name.id);
+                    if known.paths.is_empty() && self.source[range(name)] != *name.id.as_str() {
+                        let path = name.id.to_string();
+                        let interest = self.words.any_in_fold(&path);
+                        known = Known { paths: [path].into(), interest };
                     }
-                    self.begin(range(name).start, &name.id, &paths);
-                    self.note(range(name), paths, Noted::Name);
+                    self.begin(range(name).start, &name.id, &known.paths);
+                    self.note_name(range(name), known);
                 }
             }
             Expr::Call(_) | Expr::Subscript(_) if self.may_fold(expr) => {
                 let paths = meaning::paths(self.scopes, expr, self.scope);
                 let paths = paths.into_iter().filter(|path| !path.contains('(')).collect();
-                self.note(range(expr), paths, Noted::Fold);
+                self.note_fold(range(expr), paths);
+            }
+            Expr::StringLiteral(_)
+            | Expr::BytesLiteral(_)
+            | Expr::FString(_)
+            | Expr::TString(_) => {
+                if let Some(open) = &mut self.open {
+                    open.has_text = true;
+                    if self.hits.any_in_text(&range(expr)) {
+                        open.interest = Interest::Sure;
+                    }
+                }
             }
             _ => {}
         }
@@ -259,10 +305,17 @@ where
 
 impl<'s, 'a> Cutter<'s, 'a> {
     /// What a name stands for where we are, looked up once.
-    fn name_paths(&mut self, name: &'s str) -> &[String] {
-        let (scopes, scope) = (self.scopes, self.scope);
-        let Some(known) = self.known.last_mut() else { return &[] };
-        known.entry(name).or_insert_with(|| meaning::name_paths(scopes, name, scope))
+    fn known(&mut self, name: &'s str) -> Known {
+        let (scopes, scope, words) = (self.scopes, self.scope, self.words);
+        let find = || {
+            let paths = meaning::name_paths(scopes, name, scope);
+            let interest = paths.iter().map(|path| words.any_in_path(path)).max();
+            Known { paths: paths.into(), interest: interest.unwrap_or_default() }
+        };
+        match self.known.last_mut() {
+            None => find(),
+            Some(known) => known.entry(name).or_insert_with(find).clone(),
+        }
     }
 
     /// Whether a call or a subscript could stand for a name: most could not, and need not be looked into.
@@ -270,14 +323,14 @@ impl<'s, 'a> Cutter<'s, 'a> {
         match expr {
             Expr::Call(call) => match &*call.func {
                 Expr::Name(name) => {
-                    self.name_paths(&name.id).iter().any(|path| meaning::leads_on(path))
+                    self.known(&name.id).paths.iter().any(|path| meaning::leads_on(path))
                 }
                 Expr::Attribute(method) => meaning::leads_on(&method.attr),
                 Expr::Lambda(_) => false,
                 _ => true,
             },
             Expr::Subscript(part) => match &*part.value {
-                Expr::Name(name) => !self.name_paths(&name.id).is_empty(),
+                Expr::Name(name) => !self.known(&name.id).paths.is_empty(),
                 Expr::Attribute(of) => {
                     matches!(of.attr.as_str(), "modules" | "__dict__" | "__builtins__")
                 }

@@ -4,7 +4,7 @@
 //! assigned twice stands for both. A name of the module that is bound only under a condition may still be the
 //! built-in one, so it stands for that too.
 
-use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
+use foldhash::{HashMap, HashSet, HashSetExt as _};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{self as ast, Expr, Parameters, Stmt};
 
@@ -55,18 +55,70 @@ pub(super) enum Bound<'a> {
     Unknown,
 }
 
+/// A name of a scope. What it is bound to stands in [`Scopes::bound`], each with the place of the next.
 #[derive(Debug, Default)]
-struct Binding<'a> {
-    bound: Vec<Bound<'a>>,
+struct Binding {
+    first: Option<u32>,
+    last: u32,
+    /// How often it was bound, as far as that is counted.
+    times: u8,
     /// Bound whatever happens.
     is_certain: bool,
+}
+
+/// More than these nobody follows; a name that is bound a million times stays cheap.
+const MOST_BOUND: u8 = 8;
+
+/// The names of a scope: most have few.
+#[derive(Debug, Default)]
+struct Names<'a> {
+    all: Vec<(&'a str, Binding)>,
+    /// Where each is, once there are many.
+    places: Option<HashMap<&'a str, usize>>,
+}
+
+const FEW: usize = 12;
+
+impl<'a> Names<'a> {
+    fn place(&self, name: &str) -> Option<usize> {
+        match &self.places {
+            None => self.all.iter().position(|(known, _)| *known == name),
+            Some(places) => places.get(name).copied(),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&Binding> {
+        self.place(name).map(|place| &self.all[place].1)
+    }
+
+    /// After this it may not be bound.
+    fn forget_certainty(&mut self, name: &str) {
+        if let Some(place) = self.place(name) {
+            self.all[place].1.is_certain = false;
+        }
+    }
+
+    fn entry(&mut self, name: &'a str) -> &mut Binding {
+        let place = self.place(name).unwrap_or_else(|| {
+            let place = self.all.len();
+            self.all.push((name, Binding::default()));
+            if let Some(places) = &mut self.places {
+                places.insert(name, place);
+            } else if self.all.len() > FEW {
+                let places = self.all.iter().enumerate().map(|(place, (name, _))| (*name, place));
+                self.places = Some(places.collect());
+            }
+            place
+        });
+        &mut self.all[place].1
+    }
 }
 
 #[derive(Debug)]
 struct Scope<'a> {
     kind: Kind,
     parent: Option<usize>,
-    names: HashMap<&'a str, Binding<'a>>,
+    names: Names<'a>,
     globals: HashSet<&'a str>,
 }
 
@@ -80,6 +132,7 @@ pub(super) struct Imported {
 #[derive(Debug)]
 pub(super) struct Scopes<'a> {
     scopes: Vec<Scope<'a>>,
+    bound: Vec<(Bound<'a>, Option<u32>)>,
     stars: Vec<String>,
     pub(super) imported: Vec<Imported>,
 }
@@ -100,10 +153,15 @@ impl<'a> Scopes<'a> {
         let module = Scope {
             kind: Kind::Module,
             parent: None,
-            names: HashMap::new(),
+            names: Names::default(),
             globals: HashSet::new(),
         };
-        let scopes = Self { scopes: vec![module], stars: Vec::new(), imported: Vec::new() };
+        let scopes = Self {
+            scopes: vec![module],
+            bound: Vec::new(),
+            stars: Vec::new(),
+            imported: Vec::new(),
+        };
         let mut collector = Collector { scopes, scope: Self::MODULE, conditions: 0 };
         collector.visit_body(body);
         collector.scopes
@@ -129,7 +187,7 @@ impl<'a> Scopes<'a> {
             }
             if let Some(binding) = scope.names.get(name) {
                 meaning.is_free = false;
-                meaning.bound.extend(&binding.bound);
+                meaning.bound.extend(self.bound_of(binding));
                 if scope.kind == Kind::Function || binding.is_certain {
                     return meaning;
                 }
@@ -137,6 +195,32 @@ impl<'a> Scopes<'a> {
         }
         meaning.builtin = BUILTINS.contains(&name);
         meaning
+    }
+
+    fn bound_of(&self, binding: &Binding) -> impl Iterator<Item = &Bound<'a>> {
+        let at = |place: u32| self.bound.get(usize::try_from(place).unwrap_or(usize::MAX));
+        let first = binding.first.and_then(at);
+        std::iter::successors(first, move |(_, next)| next.and_then(at)).map(|(bound, _)| bound)
+    }
+
+    /// Adds to what a name of a scope is bound to. That it is bound to something unknown says nothing more.
+    fn bind(&mut self, scope: usize, name: &'a str, bound: Bound<'a>) -> &mut Binding {
+        let binding = self.scopes[scope].names.entry(name);
+        if binding.times < MOST_BOUND {
+            binding.times += 1;
+            if !matches!(bound, Bound::Unknown)
+                && let Ok(place) = u32::try_from(self.bound.len())
+            {
+                let last = usize::try_from(binding.last).unwrap_or(usize::MAX);
+                match self.bound.get_mut(last).filter(|_| binding.first.is_some()) {
+                    Some((_, next)) => *next = Some(place),
+                    None => binding.first = Some(place),
+                }
+                binding.last = place;
+                self.bound.push((bound, None));
+            }
+        }
+        binding
     }
 }
 
@@ -154,12 +238,7 @@ impl<'a> Collector<'a> {
             scope = Scopes::MODULE;
         }
         let is_certain = self.conditions == 0 && scope == self.scope;
-        let binding = self.scopes.scopes[scope].names.entry(name).or_default();
-        binding.is_certain |= is_certain;
-        // More than these nobody follows; a name that is bound a million times stays cheap.
-        if binding.bound.len() < 8 {
-            binding.bound.push(bound);
-        }
+        self.scopes.bind(scope, name, bound).is_certain |= is_certain;
     }
 
     fn target(&mut self, target: &'a Expr, value: Option<&'a Expr>) {
@@ -201,7 +280,7 @@ impl<'a> Collector<'a> {
 
     fn inside(&mut self, kind: Kind, work: impl FnOnce(&mut Self)) {
         let parent = Some(self.scope);
-        let scope = Scope { kind, parent, names: HashMap::new(), globals: HashSet::new() };
+        let scope = Scope { kind, parent, names: Names::default(), globals: HashSet::new() };
         self.scopes.scopes.push(scope);
         let outer = std::mem::replace(&mut self.scope, self.scopes.scopes.len() - 1);
         let conditions = std::mem::take(&mut self.conditions);
@@ -267,11 +346,8 @@ impl<'a> Visitor<'a> for Collector<'a> {
             }
             Stmt::Delete(delete) => {
                 for target in &delete.targets {
-                    if let Expr::Name(name) = target
-                        && let Some(binding) =
-                            self.scopes.scopes[self.scope].names.get_mut(name.id.as_str())
-                    {
-                        binding.is_certain = false;
+                    if let Expr::Name(name) = target {
+                        self.scopes.scopes[self.scope].names.forget_certainty(&name.id);
                     }
                 }
             }

@@ -1,17 +1,29 @@
 //! The words of rules, searched for in a source all at once.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Match, MatchKind};
+use foldhash::HashMap;
 
-use super::super::rules::Roots;
+use super::super::rules::Sites;
+
+/// How a rule could speak of something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Interest {
+    #[default]
+    None,
+    /// Only where there is a text in the same piece.
+    BesideText,
+    Sure,
+}
 
 #[derive(Debug)]
 pub(in super::super) struct Words {
-    all: BTreeMap<String, Roots>,
+    /// The number that the search gives a word.
+    all: HashMap<String, usize>,
     search: Option<AhoCorasick>,
-    /// By the number that the search gives a word.
-    roots: Vec<Roots>,
+    sites: Vec<Sites>,
 }
 
 /// Where words stand in a source.
@@ -19,40 +31,46 @@ pub(in super::super) struct Words {
 pub(super) struct Hits {
     /// Places that a rule may speak of whatever names stand for, in order.
     sure: Vec<usize>,
+    /// Places that count where they are in a text, in order.
+    in_text: Vec<usize>,
     /// Ends of paths, by where the path begins, in order: `load` of `x.y.load`. Of interest only if `x` is.
     paths: Vec<(usize, usize)>,
 }
 
 impl Words {
-    pub(in super::super) fn new(words: &BTreeMap<String, Roots>) -> Self {
+    pub(in super::super) fn new(words: &BTreeMap<String, Sites>) -> Self {
         let mut search = AhoCorasick::builder();
         // The fastest kind: every byte of every program goes through it.
         search.match_kind(MatchKind::LeftmostLongest).kind(Some(AhoCorasickKind::DFA));
         let search = search.build(words.keys());
         // A set of words that no automaton can hold is searched for by looking at everything.
-        Self { all: words.clone(), search: search.ok(), roots: words.values().cloned().collect() }
+        let all = words.keys().cloned().enumerate().map(|(at, word)| (word, at)).collect();
+        Self { all, search: search.ok(), sites: words.values().cloned().collect() }
     }
 
-    /// A word that is a name counts only where it is not part of a longer one.
     pub(super) fn hits(&self, source: &str) -> Hits {
         let Some(search) = &self.search else {
             return Hits { sure: (0..source.len()).collect(), ..Hits::default() };
         };
         let bytes = source.as_bytes();
         let mut hits = Hits::default();
-        for hit in search.find_iter(source) {
-            let (start, end, word) = (hit.start(), hit.end(), hit.pattern().as_usize());
-            let is_word = is_name(bytes[start]) && is_name(bytes[end - 1]);
-            let before = start > 0 && is_name_part(bytes[start - 1]);
-            let after = bytes.get(end).copied().is_some_and(is_name_part);
-            if is_word && (before || after) {
+        for hit in search.find_iter(source).filter(|hit| is_whole(bytes, hit)) {
+            let (start, word) = (hit.start(), hit.pattern().as_usize());
+            let sites = &self.sites[word];
+            if sites.anywhere || sites.alone {
+                hits.sure.push(start);
                 continue;
             }
-            match (&self.roots[word], place(bytes, start)) {
-                (Roots::Of(_), Place::Path(root)) => hits.paths.push((root, word)),
-                // What the name stands for decides, and that is looked up for every name.
-                (Roots::Of(_), Place::Alone) => {}
-                (Roots::Any, _) | (_, Place::Unclear) => hits.sure.push(start),
+            if sites.in_text {
+                hits.in_text.push(start);
+            }
+            if !sites.after.is_empty() || !sites.beside_text.is_empty() {
+                match place(bytes, start) {
+                    Place::Path(root) => hits.paths.push((root, word)),
+                    // What the name stands for decides, and that is looked up for every name.
+                    Place::Alone => {}
+                    Place::Unclear => hits.sure.push(start),
+                }
             }
         }
         // Two paths may begin alike.
@@ -61,24 +79,77 @@ impl Words {
     }
 
     /// Whether a path that begins with `name` can be one that a rule with this word speaks of.
-    pub(super) fn may_begin(&self, word: usize, name: &str) -> bool {
-        match &self.roots[word] {
-            Roots::Any => true,
-            Roots::Of(roots) => roots.contains(name),
-        }
+    pub(super) fn may_begin(&self, word: usize, name: &str) -> Interest {
+        self.sites[word].after(name)
     }
 
-    /// Whether one of the names in a path or an import is a word.
-    pub(super) fn any_in(&self, text: &str) -> bool {
-        let mut parts = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-        parts.any(|part| self.all.contains_key(part))
+    /// Whether a rule may speak of something that a name stands for.
+    pub(super) fn any_in_path(&self, path: &str) -> Interest {
+        let mut names = names(path);
+        let Some(root) = names.next() else { return Interest::None };
+        let is_sure = |sites: &Sites| sites.anywhere || (sites.alone && root == path);
+        if self.sites(root).is_some_and(is_sure) {
+            return Interest::Sure;
+        }
+        let rest = names.filter_map(|name| self.sites(name)).map(|sites| sites.after(root));
+        rest.max().unwrap_or_default()
+    }
+
+    /// Whether a rule may speak of what a whole expression stands for, which can be assigned to.
+    pub(super) fn any_in_fold(&self, path: &str) -> Interest {
+        let interest = |sites: &Sites| match sites {
+            Sites { anywhere: true, .. } | Sites { alone: true, .. } => Interest::Sure,
+            Sites { after, .. } if !after.is_empty() => Interest::Sure,
+            Sites { beside_text, .. } if !beside_text.is_empty() => Interest::BesideText,
+            _ => Interest::None,
+        };
+        names(path).filter_map(|name| self.sites(name)).map(interest).max().unwrap_or_default()
+    }
+
+    /// Whether a rule may speak of an import, in which there are no paths.
+    pub(super) fn any_in_import(&self, text: &str) -> bool {
+        names(text).filter_map(|name| self.sites(name)).any(|sites| sites.anywhere)
+    }
+
+    fn sites(&self, name: &str) -> Option<&Sites> {
+        self.all.get(name).map(|word| &self.sites[*word])
     }
 }
 
+impl Sites {
+    /// For a word in a path that begins with `root`.
+    fn after(&self, root: &str) -> Interest {
+        if self.anywhere || self.after.contains(root) {
+            Interest::Sure
+        } else if self.beside_text.contains(root) {
+            Interest::BesideText
+        } else {
+            Interest::None
+        }
+    }
+}
+
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+}
+
+/// A word that is a name is not part of a longer one.
+fn is_whole(bytes: &[u8], hit: &Match) -> bool {
+    let (start, end) = (hit.start(), hit.end());
+    let is_word = is_name(bytes[start]) && is_name(bytes[end - 1]);
+    let before = start > 0 && is_name_part(bytes[start - 1]);
+    let after = bytes.get(end).copied().is_some_and(is_name_part);
+    !(is_word && (before || after))
+}
+
 impl Hits {
-    pub(super) fn any_sure_in(&self, range: &std::ops::Range<usize>) -> bool {
-        let next = self.sure.partition_point(|hit| *hit < range.start);
-        self.sure.get(next).is_some_and(|hit| *hit < range.end)
+    pub(super) fn any_sure_in(&self, range: &Range<usize>) -> bool {
+        any_in(&self.sure, range)
+    }
+
+    /// For the range of a text.
+    pub(super) fn any_in_text(&self, range: &Range<usize>) -> bool {
+        any_in(&self.in_text, range)
     }
 
     /// The words at the ends of paths that begin at `at`.
@@ -86,6 +157,11 @@ impl Hits {
         let first = self.paths.partition_point(|(root, _)| *root < at);
         self.paths[first..].iter().take_while(move |(root, _)| *root == at).map(|(_, word)| *word)
     }
+}
+
+fn any_in(places: &[usize], range: &Range<usize>) -> bool {
+    let next = places.partition_point(|place| *place < range.start);
+    places.get(next).is_some_and(|place| *place < range.end)
 }
 
 /// What stands before a word.
