@@ -16,8 +16,12 @@ use crate::cargo::{cargo, root, succeed, works};
 const HELP: &str = "\
 Usage: cargo xtask fuzz [TARGET…] [OPTIONS]
 
-Builds the targets of fuzz/ and runs each for a while, from the inputs in fuzz/corpus; without a name all of them. Ends with
-exit code 1 if one finds something. Needs cargo-fuzz, and installs it.
+Builds the targets of fuzz/ and runs each for a minute, from the inputs in fuzz/corpus; without a name all of them. Ends with
+exit code 1 if one finds something, and goes on with the others first. Needs cargo-fuzz, and installs it. Building takes
+minutes, and the first time a quarter of an hour.
+
+What it finds lies in fuzz/artifacts. It becomes a test beside the mended code and an input in fuzz/corpus, all of which
+`cargo xtask test` runs through the same functions without libFuzzer.
 
 Options:
   --seconds N   how long each is run (60)
@@ -30,8 +34,9 @@ Examples:
   cargo xtask fuzz shell --keep";
 
 /// Targets that need more than core, and so take long to build: by the feature that builds them.
-const FEATURES: [(&str, &str); 5] = [
+const FEATURES: [(&str, &str); 6] = [
     ("check", "sandbox"),
+    ("journal", "sandbox"),
     ("overlay", "sandbox"),
     ("policy", "sandbox"),
     ("shell", "sandbox"),

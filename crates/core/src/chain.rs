@@ -47,7 +47,8 @@ struct Linked<'a> {
 
 /// Adds an event behind `head`: the line to write, with its newline, and the new head.
 pub fn link(head: &Head, event: &serde_json::Map<String, serde_json::Value>) -> (String, Head) {
-    let seq = head.seq + 1;
+    // A head that somebody wrote may say anything; the verifier names what does not fit.
+    let seq = head.seq.saturating_add(1);
     let body = serde_json::to_string(&Linked { seq, event, prev: &head.hash })
         .unwrap_or_else(|_| unreachable!("maps with text keys always serialise"));
     // The log is read with `less` and `tail`, too: what stands in it must be harmless there.
@@ -55,7 +56,7 @@ pub fn link(head: &Head, event: &serde_json::Map<String, serde_json::Value>) -> 
     let open = &body[..body.len() - 1];
     let hash = blake3::hash(open.as_bytes()).to_hex().to_string();
     let line = format!("{open}{HASH_MEMBER}{hash}\"}}\n");
-    let bytes = head.bytes + line.len() as u64;
+    let bytes = head.bytes.saturating_add(line.len() as u64);
     (line, Head { seq, hash, bytes })
 }
 

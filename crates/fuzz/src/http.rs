@@ -14,6 +14,7 @@ use cofferdam_core::control::token::NewToken;
 use cofferdam_core::control::workflow::{NewTemplate, NewWorkflowRun};
 use cofferdam_core::control::{admission, graph};
 use cofferdam_server::http::strict::parse;
+use cofferdam_server::http::{DiscardAsk, Rerun};
 use cofferdam_server::plane::Apply;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,7 +27,7 @@ pub fn http(input: &[u8]) {
     if let Ok(value) = parse::<Value>(bytes) {
         assert_eq!(serde_json::from_slice::<Value>(bytes).ok(), Some(value));
     }
-    match choice % 14 {
+    match choice % 16 {
         0 => read::<NewTask>(bytes).iter().for_each(task),
         1 => read::<NewTemplate>(bytes).iter().for_each(template),
         2 => read::<NewRole>(bytes).iter().for_each(role),
@@ -40,7 +41,9 @@ pub fn http(input: &[u8]) {
         10 => drop(read::<ErrandAnswer>(bytes)),
         11 => drop(read::<Decision>(bytes)),
         12 => drop(read::<NewWorkflowRun>(bytes)),
-        _ => drop(read::<Apply>(bytes)),
+        13 => drop(read::<Apply>(bytes)),
+        14 => drop(read::<Rerun>(bytes)),
+        _ => drop(read::<DiscardAsk>(bytes)),
     }
 }
 

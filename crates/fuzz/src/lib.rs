@@ -16,6 +16,7 @@ mod dockerfile;
 mod http;
 mod image;
 mod inert;
+#[cfg(feature = "sandbox")]
 mod journal;
 mod manifest;
 #[cfg(feature = "sandbox")]
@@ -31,6 +32,7 @@ pub use dockerfile::dockerfile;
 pub use http::http;
 pub use image::image;
 pub use inert::inert;
+#[cfg(feature = "sandbox")]
 pub use journal::journal;
 pub use manifest::manifest;
 #[cfg(feature = "sandbox")]
@@ -48,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     ("http", http),
     ("image", image),
     ("inert", inert),
+    #[cfg(feature = "sandbox")]
     ("journal", journal),
     ("manifest", manifest),
     #[cfg(feature = "sandbox")]

@@ -53,8 +53,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::plane::Plane;
 
+pub use change::DiscardAsk;
 pub use names::{Names, NotAName};
 pub use tls::{TlsError, TlsFiles};
+pub use workflow_run::Rerun;
 
 /// Where and how to listen.
 #[derive(Debug, Clone)]

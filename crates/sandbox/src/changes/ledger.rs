@@ -95,7 +95,8 @@ impl Ledger {
         Self::read(set.dir(), set.hash())
     }
 
-    pub(super) fn read(dir: &Path, manifest: ContentHash) -> Result<Self, LedgerError> {
+    /// The same by the directory of the set and the hash of its manifest.
+    pub fn read(dir: &Path, manifest: ContentHash) -> Result<Self, LedgerError> {
         let path = dir.join(LEDGER);
         let body = match fs::read(&path) {
             Ok(bytes) => parse(&path, &bytes, manifest)?,
@@ -151,7 +152,7 @@ impl Ledger {
         self.body.operations.iter().any(|operation| operation.number == number)
     }
 
-    /// A number that no operation has had.
+    /// A number that no operation has had: the last there is was refused.
     pub(super) fn next_number(&self) -> u64 {
         self.body.operations.last().map_or(1, |operation| operation.number + 1)
     }
@@ -213,16 +214,17 @@ impl Ledger {
 pub(crate) fn known_hashes(dir: &Path) -> Option<[String; 2]> {
     let bytes = fs::read(dir.join(LEDGER)).ok()?;
     let mut value: Value = serde_json::from_slice(&bytes).ok()?;
-    let mut body = value["ledger"].take();
+    // Asked by name with brackets, what is no object would end the program.
+    let mut body = value.get_mut("ledger")?.take();
     let whole = hash_of(&body);
-    body["operations"].as_array_mut()?.pop();
+    body.get_mut("operations")?.as_array_mut()?.pop();
     Some([whole, hash_of(&body)])
 }
 
 fn parse(path: &Path, bytes: &[u8], manifest: ContentHash) -> Result<Body, LedgerError> {
     let tampered = |why: String| LedgerError::Tampered { path: path.to_owned(), why };
     let mut value: Value = serde_json::from_slice(bytes).map_err(|e| tampered(e.to_string()))?;
-    let body = value["ledger"].take();
+    let body = value.get_mut("ledger").map(Value::take).unwrap_or_default();
     if let Some(found) = body["version"].as_u64().filter(|found| *found > u64::from(VERSION)) {
         return Err(LedgerError::Newer { path: path.to_owned(), found });
     }
@@ -233,7 +235,8 @@ fn parse(path: &Path, bytes: &[u8], manifest: ContentHash) -> Result<Body, Ledge
     if body.manifest != manifest {
         return Err(tampered("it belongs to another manifest".to_owned()));
     }
-    if !body.operations.is_sorted_by(|a, b| a.number < b.number) {
+    let last = body.operations.last().map(|operation| operation.number);
+    if !body.operations.is_sorted_by(|a, b| a.number < b.number) || last == Some(u64::MAX) {
         return Err(tampered("its operations are out of order".to_owned()));
     }
     Ok(body)
@@ -307,6 +310,14 @@ mod tests {
         fs::write(&path, text.replacen("\"version\": 1", "\"version\": 2", 1)).unwrap();
         let error = Ledger::read(dir.path(), manifest()).unwrap_err();
         assert!(matches!(error, LedgerError::Newer { found: 2, .. }), "{error}");
+        for foreign in
+            ["[]", "1", "\"x\"", "{}", "{\"ledger\": []}", "{\"ledger\": {\"operations\": 1}}"]
+        {
+            fs::write(&path, foreign).unwrap();
+            let error = Ledger::read(dir.path(), manifest()).unwrap_err();
+            assert!(matches!(error, LedgerError::Tampered { .. }), "{foreign}: {error}");
+            assert_eq!(known_hashes(dir.path()), None, "{foreign}");
+        }
         fs::write(&path, text).unwrap();
         let other = Ledger::read(dir.path(), ContentHash::of(b"other")).unwrap_err();
         assert!(matches!(other, LedgerError::Tampered { .. }));

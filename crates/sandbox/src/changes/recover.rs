@@ -4,6 +4,9 @@
 //! that the workspace is as it was. Both can be done again from any point: whoever dies here, too, is
 //! followed by the next.
 
+use std::io;
+use std::path::Path;
+
 use cofferdam_core::id::RunId;
 
 use super::apply::faults::NoFaults;
@@ -64,6 +67,16 @@ pub fn recover(
         }
     }
     Ok(done)
+}
+
+/// How many steps there are to finish or to take back in the journal in `dir`, all of which is read. `None` where nothing
+/// was begun. Nothing is done about them.
+pub fn steps_left(dir: &Path) -> io::Result<Option<usize>> {
+    let Some(journal) = Journal::open(dir)? else { return Ok(None) };
+    let steps = journal.steps().collect::<io::Result<Vec<_>>>()?;
+    // Each is made once.
+    debug_assert_eq!(journal.order().len(), steps.len());
+    Ok(Some(steps.len()))
 }
 
 /// Cleans up after whoever had this turn before.

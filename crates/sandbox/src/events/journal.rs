@@ -112,7 +112,7 @@ impl Journal {
             let bytes = head.bytes + line.len() as u64;
             head = match serde_json::from_slice::<Value>(line) {
                 Ok(value) => Head {
-                    seq: value["seq"].as_u64().unwrap_or(head.seq + 1),
+                    seq: value["seq"].as_u64().unwrap_or(head.seq.saturating_add(1)),
                     hash: value["hash"].as_str().unwrap_or_default().to_owned(),
                     bytes,
                 },
@@ -214,6 +214,19 @@ mod tests {
         let state = StateDir::open(dir.path()).unwrap();
         let journal = Journal::new(&state);
         (dir, state, journal)
+    }
+
+    /// Somebody who writes to our files can break the chain, and must not be able to keep everybody from running.
+    #[test]
+    fn a_number_at_its_end_does_not_stop_the_log() {
+        let (_dir, state, mut journal) = journal();
+        journal.append(&[event("one")]).unwrap();
+        let mut log = File::options().append(true).open(state.audit_log()).unwrap();
+        log.write_all(format!("{{\"seq\":{}}}\n\"x\"\n", u64::MAX).as_bytes()).unwrap();
+        journal.append(&[event("two")]).unwrap();
+        assert!(verify(&state, &[]).is_err());
+        let text = fs::read_to_string(state.audit_log()).unwrap();
+        assert!(text.lines().last().unwrap().contains("two"), "{text}");
     }
 
     #[test]

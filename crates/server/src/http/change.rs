@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use cofferdam_core::control::id::TaskId;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
@@ -57,9 +57,9 @@ pub(crate) async fn apply_task(
     Ok(Json(app.plane().apply(&who.caller, id, apply).await?))
 }
 
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct DiscardAsk {
+pub struct DiscardAsk {
     /// Empty: all.
     #[serde(default)]
     paths: Vec<String>,

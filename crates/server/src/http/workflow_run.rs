@@ -5,7 +5,7 @@ use axum::http::HeaderMap;
 use cofferdam_core::control::id::{ProjectId, WorkflowRunId};
 use cofferdam_core::control::page::Page;
 use cofferdam_core::control::workflow::{NewWorkflowRun, WorkflowRun, WorkflowState};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::app::App;
@@ -112,9 +112,9 @@ pub(crate) async fn abort_workflow_run(
 }
 
 /// Which steps are done once more, with what depends on them.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Rerun {
+pub struct Rerun {
     only: Vec<String>,
     #[serde(default)]
     title: Option<String>,
