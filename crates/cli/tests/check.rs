@@ -31,7 +31,7 @@ fn findings_fail_the_check_and_warnings_do_not() {
     env.run(["check", "a.py"]).assert_exit(1);
     env.run(["check", "b.py"]).assert_exit(0);
     env.run(["check", "--deny", "python/*", "b.py"]).assert_exit(1);
-    env.run(["check", "c.py"]).assert_exit(0).assert_stdout("1 files, 0 denied, 0 warnings\n");
+    env.run(["check", "c.py"]).assert_exit(0).assert_stdout("1 file, 0 denied, 0 warnings\n");
     let report = env.run(["check", "--json", "."]).assert_exit(1).json();
     assert_eq!(report["verdict"], "deny");
     let files = report["files"].as_array().unwrap();

@@ -195,8 +195,10 @@ fn show(reports: &[FileReport], out: &mut dyn Write) -> io::Result<()> {
             )?;
         }
     }
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
     let files = reports.len();
-    writeln!(out, "{files} files, {denied} denied, {warned} warnings")
+    let (s, t) = (plural(files), plural(warned));
+    writeln!(out, "{files} file{s}, {denied} denied, {warned} warning{t}")
 }
 
 fn list_rules(

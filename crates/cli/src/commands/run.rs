@@ -205,7 +205,10 @@ fn finish(
             seconds % 1000
         ));
     }
+    record.result.as_ref().inspect(|report| result::warn(report));
     if !args.quiet && !args.json {
+        let numbers = record.result.as_ref().and_then(result::numbers);
+        numbers.iter().for_each(|line| say(line));
         match summary::lines(state, record) {
             Ok(lines) => lines.iter().for_each(|line| say(line)),
             Err(error) => say(&format!("warning: what it changed cannot be shown: {error}")),

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use cofferdam_core::inert::Inert;
 use cofferdam_core::quantity::ByteSize;
 use cofferdam_core::refusal::{Refusal, Rule};
-use cofferdam_core::result::{MetricRule, ResultRule};
+use cofferdam_core::result::{MetricRule, ResultReport, ResultRule, ResultState};
 use cofferdam_sandbox::result::check_schema;
 
+use crate::asking::say;
 use crate::context::Context;
 
 /// Most bytes of a schema.
@@ -58,6 +60,26 @@ impl ResultArgs {
         }
         Ok(Some(rule))
     }
+}
+
+/// Says what is wrong with a result. The exit code stays the command's.
+pub(super) fn warn(report: &ResultReport) {
+    // Numbers may stand elsewhere, and then nobody misses a file.
+    let is_enough = report.state == ResultState::Missing && !report.metrics.is_empty();
+    if report.state != ResultState::Good && !is_enough {
+        let why = report.message.as_deref().unwrap_or("its record says no more");
+        say(&format!("warning: the result is {}: {}", report.state, Inert::line(why)));
+    }
+    for (name, why) in &report.missing {
+        say(&format!("warning: there is no number for {name}: {}", Inert::line(why)));
+    }
+}
+
+/// The numbers that were found, in a line.
+pub(super) fn numbers(report: &ResultReport) -> Option<String> {
+    let numbers: Vec<_> =
+        report.metrics.iter().map(|(name, number)| format!("{name} = {number}")).collect();
+    (!numbers.is_empty()).then(|| format!("result: {}", numbers.join(", ")))
 }
 
 fn limit(text: &str) -> Result<ByteSize, Refusal> {
