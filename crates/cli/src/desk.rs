@@ -13,6 +13,7 @@ use cofferdam_core::control::admission::{admit, terms};
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::policy::Ceiling;
 use cofferdam_core::refusal::Refusal;
+use cofferdam_core::result::ResultRule;
 use cofferdam_core::spec::{Purpose, Terminal};
 use cofferdam_sandbox::request::{Ask, Request, assemble};
 use cofferdam_server::runner::{Desk, Order};
@@ -58,7 +59,7 @@ impl HostDesk {
             workdir: workdir.map(|dir| ExactPath(dir.into())),
             terminal: Terminal::Streams,
             role: None,
-            result: None,
+            result: order.task.result.then(ResultRule::default),
             approval: match order.approval {
                 Some(_) => Approval::Reviewed,
                 None => Approval::Asked,

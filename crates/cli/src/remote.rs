@@ -120,6 +120,9 @@ impl Remote {
 pub(crate) fn failed(error: ClientError) -> Failure {
     match error {
         ClientError::Refused(problem) => refused(&problem),
+        error @ ClientError::Clear { .. } => Failure::new(Exit::Failed, error).hint(
+            "write http:// if it is on this host, or start the server with --tls-cert and --tls-key",
+        ),
         error if error.is_untrusted() => Failure::new(Exit::Failed, error)
             .hint("name the authority that vouches for the server with --ca or COFFERDAM_CA"),
         error @ ClientError::Unreachable { .. } => Failure::new(Exit::Failed, error)

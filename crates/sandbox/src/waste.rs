@@ -4,8 +4,10 @@
 //! that, too. So the kernel's empty scratch space is only moved here at the end of a run; the next run
 //! removes it while its own command is at work, and so does [`gc`](crate::reconcile::clear_waste). Nothing
 //! comes here that takes up space.
+//!
+//! One at a time removes: many runs at once would all go for the same few, and get in each other's way.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -41,9 +43,13 @@ impl Waste {
         remove_tree(path)
     }
 
-    /// Removes some of what is here. What somebody else removes at the same time, or will not go, is left to
-    /// the next.
+    /// Removes some of what is here, unless somebody else is at it. What will not go is left to the next.
     pub(crate) fn reduce(&self) {
+        // Without the directory there is nothing to remove.
+        let Ok(turn) = File::open(&self.dir) else { return };
+        if turn.try_lock().is_err() {
+            return;
+        }
         for path in self.paths().into_iter().take(AT_ONCE) {
             remove_tree(&path).ok();
         }
@@ -84,6 +90,22 @@ mod tests {
         waste.reduce();
         assert_eq!(waste.paths().len(), 2);
         assert_eq!(waste.clear(), [""; 0]);
+        assert!(waste.paths().is_empty());
+    }
+
+    #[test]
+    fn one_at_a_time_removes_some() {
+        let top = tempfile::tempdir().unwrap();
+        let state = StateDir::open(top.path().join("state")).unwrap();
+        let waste = Waste::of(&state);
+        waste.reduce();
+        fs::create_dir_all(waste.dir.join("work/work")).unwrap();
+        let another = File::open(&waste.dir).unwrap();
+        another.lock().unwrap();
+        waste.reduce();
+        assert_eq!(waste.paths().len(), 1);
+        drop(another);
+        waste.reduce();
         assert!(waste.paths().is_empty());
     }
 

@@ -8,6 +8,7 @@
 
 mod address;
 mod approvals;
+mod artifacts;
 mod changes;
 mod error;
 mod follow;
@@ -64,7 +65,11 @@ struct Question {
     path: String,
     query: Vec<(&'static str, String)>,
     body: Option<Vec<u8>>,
+    /// What the body is.
+    kind: &'static str,
     key: Option<String>,
+    /// Of the attempt that is spoken for.
+    fence: Option<String>,
     patience: Duration,
 }
 
@@ -135,7 +140,10 @@ impl Client {
             .bearer_auth(&self.token.0)
             .header(header::ACCEPT, "application/json");
         if let Some(body) = &question.body {
-            request = request.header(header::CONTENT_TYPE, "application/json").body(body.clone());
+            request = request.header(header::CONTENT_TYPE, question.kind).body(body.clone());
+        }
+        if let Some(fence) = &question.fence {
+            request = request.header("Cofferdam-Fence", fence);
         }
         if let Some(key) = &question.key {
             request = request.header("Idempotency-Key", key);
@@ -155,22 +163,39 @@ impl Client {
     }
 
     fn unreachable(&self, source: reqwest::Error) -> ClientError {
-        ClientError::Unreachable {
-            url: self.url().to_owned(),
-            source: Box::new(source.without_url()),
+        let (url, source) = (self.url().to_owned(), source.without_url());
+        match error::is_clear(&source) {
+            true => ClientError::Clear { url },
+            false => ClientError::Unreachable { url, source: Box::new(source) },
         }
     }
 }
 
 impl Question {
     fn new(method: Method, path: impl Into<String>) -> Self {
-        let (query, body, key) = (Vec::new(), None, None);
-        Self { method, path: path.into(), query, body, key, patience: PATIENCE }
+        Self {
+            method,
+            path: path.into(),
+            query: Vec::new(),
+            body: None,
+            kind: "application/json",
+            key: None,
+            fence: None,
+            patience: PATIENCE,
+        }
     }
 
     fn with(mut self, body: &impl Serialize) -> Self {
         let body = serde_json::to_vec(body);
         self.body = Some(body.unwrap_or_else(|_| unreachable!("wire types are plain values")));
+        self
+    }
+
+    /// Bytes that are whatever they are, for an attempt.
+    fn carrying(mut self, bytes: Vec<u8>, fence: &str) -> Self {
+        self.body = Some(bytes);
+        self.kind = "application/octet-stream";
+        self.fence = Some(fence.to_owned());
         self
     }
 

@@ -44,12 +44,13 @@ use cofferdam_core::control::token::Token;
 use tokio::sync::watch;
 
 pub use approvals::ApprovalFilter;
-pub use artifacts::NewArtifact;
+pub use artifacts::{ArtifactFilter, NewArtifact};
 pub use caller::Caller;
 pub use changes::Apply;
 pub use error::PlaneError;
 pub use events::EventFilter;
 pub use keys::IdempotencyKey;
+pub(crate) use reports::MISSING;
 pub use settings::{Chance, Clock, HostClock, PlaneSettings};
 pub use tasks::TaskFilter;
 pub use workflows::WorkflowFilter;

@@ -7,6 +7,7 @@
 //!
 //! Deliberately absent: any decision about what runs next, and the bare host.
 
+mod artifacts;
 mod attempt;
 mod backoff;
 mod claims;

@@ -50,11 +50,14 @@ impl Store {
         let alone = database.lock()?;
         let url = database.url();
         try_it(&database, &url).await?;
+        // A connection to a server can be gone when it is needed next; one to a file cannot.
+        let can_break = matches!(database, Database::Postgres(_));
         let of_writer = database.clone();
         let writer = AnyPoolOptions::new()
             .max_connections(1)
             .idle_timeout(None)
             .max_lifetime(None)
+            .test_before_acquire(can_break)
             .after_connect(move |connection, _| {
                 let database = of_writer.clone();
                 Box::pin(async move { settle(connection, &database, Role::Writer).await })
@@ -68,6 +71,7 @@ impl Store {
         let of_readers = database.clone();
         let readers = AnyPoolOptions::new()
             .max_connections(4)
+            .test_before_acquire(can_break)
             .after_connect(move |connection, _| {
                 let database = of_readers.clone();
                 Box::pin(async move { settle(connection, &database, Role::Reader).await })

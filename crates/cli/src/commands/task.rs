@@ -1,5 +1,6 @@
 //! `cofferdam task`: tasks of a server.
 
+mod artifacts;
 mod changes;
 mod create;
 mod look;
@@ -47,6 +48,7 @@ enum TaskCommand {
     Apply(changes::ApplyArgs),
     Discard(changes::DiscardArgs),
     Undo(changes::UndoArgs),
+    Artifacts(artifacts::ArtifactsArgs),
     Audit(look::AuditArgs),
 }
 
@@ -80,6 +82,7 @@ pub(crate) fn run(
         TaskCommand::Apply(args) => changes::apply(args, context, out),
         TaskCommand::Discard(args) => changes::discard(args, context, out),
         TaskCommand::Undo(args) => changes::undo(args, context, out),
+        TaskCommand::Artifacts(args) => artifacts::run(args, context, out),
         TaskCommand::Audit(args) => look::audit(args, context, out),
     }
 }

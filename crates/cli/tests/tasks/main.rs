@@ -5,6 +5,7 @@
     reason = "a test that cannot look at its own surroundings has failed"
 )]
 
+mod artifacts;
 mod cable;
 mod containers;
 mod cut;

@@ -46,11 +46,26 @@ fn another_authority_and_no_tls_are_refused_by_both_sides() {
             assert!(said.contains("certificate") && said.contains("--ca"), "{words:?}: {said}");
         }
     }
-    place.run(&["task", "ls", "--server", &clear]).assert_exit(1);
+    // Whoever takes the one for the other is told, and does not try for ever.
+    let wrong = place.run(&["task", "ls", "--server", &clear]);
+    wrong
+        .assert_exit(2)
+        .assert_stderr_has("speaks TLS")
+        .assert_stderr_has("remedy: write https://");
+    let wrong = place.run(&["runner", "--api", &clear, "--name", "two"]);
+    wrong.assert_exit(1).assert_stderr_has("speaks TLS").assert_stderr_has("https://");
     place.run(&["task", "ls", "--ca", "/nonexistent/ca.pem"]).assert_exit(1);
     place.run(&["task", "ls"]).assert_exit(0);
     let client = place.client();
     assert!(client.wait(client.client().runners()).unwrap().items.is_empty(), "nobody got in");
+
+    let other = TestEnv::with_binary(BINARY);
+    let plain = Place::with(&other, None, &["--no-runner"]);
+    let https = plain.url().replace("http://", "https://");
+    let wrong = plain.run(&["task", "ls", "--server", &https]);
+    wrong.assert_exit(1).assert_stderr_has("does not speak TLS").assert_stderr_has("http://");
+    let wrong = plain.run(&["runner", "--api", &https, "--name", "two"]);
+    wrong.assert_exit(1).assert_stderr_has("does not speak TLS").assert_stderr_has("http://");
 
     // Beyond the loopback there is no server in the clear, and no token goes there in the clear.
     let open = env.run(["serve", "--listen", "0.0.0.0:0"]);

@@ -93,6 +93,6 @@ impl Attempts {
 pub struct EffectiveRule {
     pub key: String,
     pub value: serde_json::Value,
-    /// `built-in default`, `host`, `role NAME`, `project NAME`.
+    /// `built-in default`, the host file with the line, as in `/etc/cofferdam/config.yaml:12`, `role NAME`, or `project NAME`.
     pub origin: String,
 }

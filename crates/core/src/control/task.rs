@@ -126,6 +126,15 @@ pub struct NewTask {
     /// In mode `shared-workspace`: what it works on, relative to the root. Empty: everything.
     #[serde(default)]
     pub paths: Vec<String>,
+    /// Files of the workspace that are kept for others when the command is over, whichever way that was: relative to the
+    /// workspace, of what the command wrote. Not in mode `shared-workspace`, where it writes into the project itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 64)]
+    pub artifacts: Vec<String>,
+    /// Whether the command hands over a result: the JSON file that `COFFERDAM_RESULT` names inside, kept as the artifact
+    /// `result.json`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub result: bool,
     /// The greater goes first.
     #[serde(default)]
     pub priority: i32,

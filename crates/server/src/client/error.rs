@@ -9,6 +9,8 @@ use cofferdam_core::control::problem::Problem;
 pub enum ClientError {
     #[error("cannot reach {url}")]
     Unreachable { url: String, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error("{url} does not speak TLS")]
+    Clear { url: String },
     #[error(transparent)]
     Refused(Box<Problem>),
     #[error("the server's answer is not what this version understands")]
@@ -21,7 +23,7 @@ impl ClientError {
     /// Whether the same question may be answered a moment later.
     pub fn is_passing(&self) -> bool {
         match self {
-            Self::Unreachable { .. } => true,
+            Self::Unreachable { .. } | Self::Clear { .. } => true,
             Self::Refused(problem) => matches!(problem.status, 429 | 500 | 502..=504),
             Self::Garbled { .. } | Self::TooLarge => false,
         }
@@ -29,7 +31,13 @@ impl ClientError {
 
     /// Whether whoever answers there could not show that it is the server. Asking again changes that only if somebody acts.
     pub fn is_untrusted(&self) -> bool {
-        matches!(self, Self::Unreachable { source, .. } if is_of_a_certificate(source.as_ref()))
+        match self {
+            Self::Clear { .. } => true,
+            Self::Unreachable { source, .. } => found(source.as_ref(), &|error| {
+                matches!(error, rustls::Error::InvalidCertificate(_))
+            }),
+            _ => false,
+        }
     }
 
     pub fn problem(&self) -> Option<&Problem> {
@@ -40,14 +48,19 @@ impl ClientError {
     }
 }
 
+/// Whether what came back from there was no TLS at all.
+pub(super) fn is_clear(error: &(dyn Error + 'static)) -> bool {
+    found(error, &|error| matches!(error, rustls::Error::InvalidMessage(_)))
+}
+
 /// An `io::Error` hides the error that it was made of from whoever asks for its source.
-fn is_of_a_certificate(error: &(dyn Error + 'static)) -> bool {
+fn found(error: &(dyn Error + 'static), is_it: &dyn Fn(&rustls::Error) -> bool) -> bool {
     if let Some(error) = error.downcast_ref::<rustls::Error>() {
-        return matches!(error, rustls::Error::InvalidCertificate(_));
+        return is_it(error);
     }
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        Some(inner) => is_of_a_certificate(inner),
-        None => error.source().is_some_and(is_of_a_certificate),
+        Some(inner) => found(inner, is_it),
+        None => error.source().is_some_and(|source| found(source, is_it)),
     }
 }
 

@@ -101,7 +101,7 @@ fn is_upload(parts: &Parts) -> bool {
     path.starts_with("/v1/runner/tasks/") && path.ends_with("/artifacts")
 }
 
-pub(crate) const UPLOAD_LIMIT: u64 = 16 << 20;
+pub(crate) const UPLOAD_LIMIT: u64 = cofferdam_core::control::artifact::MOST_BYTES;
 
 fn content_length(headers: &HeaderMap) -> Answer<Option<u64>> {
     let Some(length) = headers.get(header::CONTENT_LENGTH) else { return Ok(None) };

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware::from_fn;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -19,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::patience::Patient;
+use super::problem::{self, Refused};
 
 /// So many at once; further ones wait to be accepted.
 const SEATS: usize = 2048;
@@ -90,11 +93,36 @@ async fn greet(
     match tls {
         None => talk(stream, router, stop).await,
         Some(tls) => {
+            match timeout(HEAD, speaks_tls(&stream)).await {
+                Ok(Some(true)) => {}
+                // Whoever wrote `http://` is told, and not left to guess why nobody answers.
+                Ok(Some(false)) => return talk(stream, only_tls(), stop).await,
+                Ok(None) | Err(_) => return,
+            }
             if let Ok(Ok(stream)) = timeout(HEAD, tls.accept(stream)).await {
                 talk(stream, router, stop).await;
             }
         }
     }
+}
+
+/// The first byte of every TLS connection: a record of the handshake.
+const HANDSHAKE: u8 = 0x16;
+
+/// By the first byte, which is left where it is; `None` where there is none.
+async fn speaks_tls(stream: &TcpStream) -> Option<bool> {
+    let mut first = [0];
+    let there = stream.peek(&mut first).await.ok()?;
+    (there > 0).then_some(first[0] == HANDSHAKE)
+}
+
+/// Says to every request in the clear that there is nothing to be had so.
+fn only_tls() -> Router {
+    let refuse = || async {
+        Refused::new(StatusCode::BAD_REQUEST, "tls-wanted", "this server speaks TLS on this port")
+            .remedy("write https:// in the URL of the server")
+    };
+    Router::new().fallback(refuse).layer(from_fn(problem::render))
 }
 
 async fn talk(

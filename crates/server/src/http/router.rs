@@ -54,6 +54,7 @@ fn closed() -> OpenApiRouter<App> {
         .routes(routes!(change::apply_task))
         .routes(routes!(change::discard_task))
         .routes(routes!(change::undo_task))
+        .routes(routes!(artifact::list_artifacts))
         .routes(routes!(artifact::get_artifact))
         .routes(routes!(approval::list_approvals))
         .routes(routes!(approval::show_approval))

@@ -2,7 +2,8 @@
 //!
 //! A hundred streams that each asked the store about every event would cost more than what they watch. One task reads
 //! what is new, renders it once, and keeps the last few; a stream that has caught up is served from there and goes to the
-//! store only for what it missed. What a caller may see is asked of the caller, for each event.
+//! store only for what it missed. What a caller may see is asked of the caller, for each event. Where nobody follows,
+//! nothing is read.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use cofferdam_core::control::id::TokenId;
 use cofferdam_core::control::page::Paging;
 use cofferdam_core::control::timeline::TimelineEvent;
 use cofferdam_core::control::token::Scope;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::problem::chain;
@@ -31,6 +32,8 @@ pub(crate) struct Told {
 pub(crate) struct Tail {
     kept: Mutex<VecDeque<Arc<Told>>>,
     newest: watch::Sender<u64>,
+    /// Somebody has begun to follow.
+    wanted: Notify,
 }
 
 impl Tail {
@@ -39,15 +42,25 @@ impl Tail {
         let tail = Arc::new(Self {
             kept: Mutex::default(),
             newest: watch::Sender::new(*bell.borrow_and_update()),
+            wanted: Notify::new(),
         });
         let reader = Arc::clone(&tail);
         tokio::spawn(async move {
+            let mut is_followed = false;
             loop {
                 tokio::select! {
                     () = stop.cancelled() => return,
+                    () = reader.wanted.notified() => {}
                     changed = bell.changed() => if changed.is_err() { return },
                 }
-                reader.read(&plane).await;
+                let newest = *bell.borrow_and_update();
+                let was_followed =
+                    std::mem::replace(&mut is_followed, reader.newest.receiver_count() > 0);
+                match (was_followed, is_followed) {
+                    (true, true) => reader.read(&plane).await,
+                    (false, true) => reader.begin_at(newest),
+                    (_, false) => {}
+                }
             }
         });
         tail
@@ -55,7 +68,15 @@ impl Tail {
 
     /// Rings when there is something new to be had here.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
-        self.newest.subscribe()
+        let news = self.newest.subscribe();
+        self.wanted.notify_one();
+        news
+    }
+
+    /// Nobody followed until now: what came meanwhile is for the store to tell.
+    fn begin_at(&self, seq: u64) {
+        self.kept().clear();
+        self.newest.send_replace(seq);
     }
 
     /// Everything after `seq`; `None` where some of that is no longer here.

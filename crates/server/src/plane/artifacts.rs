@@ -2,8 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cofferdam_core::control::artifact::Artifact;
-use cofferdam_core::control::id::{ArtifactId, TaskId};
+use cofferdam_core::control::artifact::{Artifact, MOST, is_name};
+use cofferdam_core::control::id::{ArtifactId, ProjectId, TaskId};
+use cofferdam_core::control::page::{Page, Paging};
 use cofferdam_core::control::token::Scope;
 use serde_json::json;
 use sqlx::Row as _;
@@ -13,6 +14,14 @@ use super::error::PlaneError;
 use super::turn::About;
 use super::{Plane, reports, rows, tasks};
 use crate::store::{Sql, StoreError, first, run, scalar, to_doc};
+
+/// Which artifacts a list is of.
+#[derive(Debug, Clone, Default)]
+pub struct ArtifactFilter {
+    pub project: Option<ProjectId>,
+    pub task: Option<TaskId>,
+    pub name: Option<String>,
+}
 
 /// A file that a runner hands in.
 #[derive(Debug, Clone)]
@@ -35,6 +44,20 @@ impl Plane {
         let sql =
             Sql::new("SELECT doc FROM artifacts WHERE task = $1 ORDER BY attempt, name").text(id);
         rows::all(&mut db, "artifacts", sql).await
+    }
+
+    /// Those of all tasks that the caller may know of, the newest first.
+    pub async fn all_artifacts(
+        &self,
+        caller: &Caller,
+        filter: &ArtifactFilter,
+        paging: &Paging,
+    ) -> Result<Page<Artifact>, PlaneError> {
+        caller.reads()?;
+        let sql = rows::newest_first(listed(caller, filter), paging)?;
+        let mut db = self.inner.store.reader().await?;
+        let items = rows::all(&mut db, "artifacts", sql).await?;
+        Ok(rows::page(items, paging, |artifact: &Artifact| artifact.id.to_string()))
     }
 
     pub async fn artifact(
@@ -68,14 +91,12 @@ impl Plane {
         if size > most {
             return Err(PlaneError::TooLarge { what: "an artifact", most });
         }
-        let plain = |text: &str, most: usize| {
-            !text.is_empty() && text.len() <= most && !text.chars().any(char::is_control)
-        };
-        if !plain(&new.name, 200) || new.name.contains('/') {
-            let message = "a name has 1 to 200 characters and no `/`";
+        if !is_name(&new.name) {
+            let message = "a name is a path below the workspace, with at most 200 bytes";
             return Err(PlaneError::field("name", message, "choose another name"));
         }
-        if !plain(&new.media_type, 100) || !new.media_type.is_ascii() {
+        let kind = &new.media_type;
+        if kind.is_empty() || kind.len() > 100 || !kind.bytes().all(|b| matches!(b, b' '..=b'~')) {
             let message = "it is not a media type";
             return Err(PlaneError::field("media_type", message, "write one such as text/plain"));
         }
@@ -101,6 +122,25 @@ impl Plane {
                     }
                     None => {}
                 }
+                let task = turn.task(id).await?;
+                let about = About { attempt: Some(new.attempt), ..About::task(&task) };
+                if task.attempt != new.attempt || !task.state.is_held() {
+                    let data = json!({"artifact": new.name, "state": task.state, "reason": "the attempt is over"});
+                    turn.tell(&about, &known.actor, "runner.report_refused", data).await?;
+                    return Err(PlaneError::Conflict {
+                        message: "the attempt is over, and keeps nothing more".to_owned(),
+                        remedy: "hand artifacts in before the end is reported",
+                    });
+                }
+                let sql = Sql::new("SELECT COUNT(*) FROM artifacts WHERE task = $1 AND attempt = $2");
+                let count = scalar(turn.db().await?, sql.text(id).number(new.attempt)).await?;
+                // One more than a task can name: its result.
+                if usize::try_from(count).unwrap_or(usize::MAX) > MOST {
+                    return Err(PlaneError::Conflict {
+                        message: format!("the attempt has {count} artifacts already"),
+                        remedy: "pack them into one file",
+                    });
+                }
                 let sql = Sql::new("SELECT CAST(SUM(size) AS BIGINT) FROM artifacts WHERE task = $1 AND attempt = $2");
                 let sum = scalar(turn.db().await?, sql.text(id).number(new.attempt)).await?;
                 if sum.unsigned_abs() + size > most {
@@ -122,12 +162,29 @@ impl Plane {
                 run(turn.db().await?, sql.number(size).text(to_doc(&artifact, "artifacts")?)).await?;
                 let sql = Sql::new("INSERT INTO artifact_bytes (artifact, data) VALUES ($1, $2)");
                 run(turn.db().await?, sql.text(artifact.id).text(STANDARD.encode(&new.bytes))).await?;
-                let task = turn.task(id).await?;
-                let about = About { attempt: Some(artifact.attempt), ..About::task(&task) };
                 turn.tell(&about, &known.actor, "artifact.stored", json!(artifact)).await?;
                 Ok(artifact)
             })
         })
         .await
     }
+}
+
+/// Of which project an artifact is stands with its task.
+fn listed(caller: &Caller, filter: &ArtifactFilter) -> Sql {
+    let mut sql = Sql::new(
+        "SELECT doc FROM (SELECT a.id AS id, a.doc AS doc, a.task AS task, a.name AS name, t.project AS project \
+         FROM artifacts a JOIN tasks t ON t.id = a.task) AS listed WHERE 1 = 1",
+    );
+    sql = rows::visible(sql, caller);
+    if let Some(project) = filter.project {
+        sql = sql.and(" AND project = ?").text(project);
+    }
+    if let Some(task) = filter.task {
+        sql = sql.and(" AND task = ?").text(task);
+    }
+    if let Some(name) = &filter.name {
+        sql = sql.and(" AND name = ?").text(name);
+    }
+    sql
 }

@@ -17,7 +17,9 @@ use super::turn::{About, Turn};
 use super::{Plane, approvals, tasks};
 
 /// Events of a run that its runner may add to the timeline; all others are the server's to tell.
-const PASSED_ON: [&str; 3] = ["sandbox.", "changes.", "session."];
+const PASSED_ON: [&str; 4] = ["sandbox.", "changes.", "session.", MISSING];
+/// A file that the task was to leave is not there.
+pub(crate) const MISSING: &str = "artifact.missing";
 const MOST_EVENTS: usize = 500;
 
 impl Plane {

@@ -72,7 +72,7 @@ impl Default for PlaneSettings {
             heartbeat: Duration::from_secs(10),
             max_running: 1000,
             log_limit: 16 << 20,
-            artifact_limit: 16 << 20,
+            artifact_limit: cofferdam_core::control::artifact::MOST_BYTES,
             errand_wait: Duration::from_secs(60),
             tick: Duration::from_millis(250),
             host: Entries::default(),

@@ -32,13 +32,14 @@ use cofferdam_sandbox::runs::Store;
 use serde_json::Value;
 use tokio::sync::Notify;
 
+use super::artifacts::{Hidden, Wanted};
 use super::backoff::Backoff;
 use super::ground::Ground;
 use super::held::{BoundTo, Cause, Hold};
-use super::journal::Line;
+use super::journal::{Line, Note};
 use super::logs::{self, Listener, Pipes};
 use super::order::{command, order};
-use super::{Link, Runner, RunnerError, blocking, outcome};
+use super::{Link, Runner, RunnerError, artifacts, blocking, outcome};
 
 /// A native run that takes longer is told of in between.
 const WORTH_TELLING: Duration = Duration::from_millis(300);
@@ -55,14 +56,14 @@ pub(super) fn start<L: Link>(runner: &Arc<Runner<L>>, claim: Claim) {
     // Without a line to stop it by, or a note that it is held, it is not begun: its lease runs out.
     let Ok((line, stopper)) = stop_line() else { return };
     let hold = Arc::new(Hold::new(name, bound, stopper));
-    let noted = Line { held: name, fence: claim.fence.clone(), seq: 0, run: None, is_heard: false };
-    if runner.journal.write(&noted).is_err() {
-        return;
-    }
+    let (fence, wanted) = (claim.fence.clone(), Wanted::of(&claim));
+    let noted = Line { held: name, fence, seq: 0, run: None, is_heard: false, wanted };
+    let Ok(note) = runner.journal.begin(&noted) else { return };
+    let note = Arc::new(note);
     runner.held.add(Arc::clone(&hold));
     let runner = Arc::clone(runner);
     tokio::spawn(async move {
-        let told = Telling { runner: &runner, claim: &claim, seq: 0 };
+        let told = Telling { runner: &runner, claim: &claim, note: &note, seq: 0 };
         see_through(told, Arc::clone(&hold), line).await;
         forget(&runner, name);
         runner.held.remove(name);
@@ -95,6 +96,7 @@ pub(super) fn forget<L: Link>(runner: &Runner<L>, held: Held) {
 struct Telling<'a, L> {
     runner: &'a Arc<Runner<L>>,
     claim: &'a Claim,
+    note: &'a Arc<Note>,
     seq: u64,
 }
 
@@ -118,14 +120,14 @@ impl<L: Link> Telling<'_, L> {
 
     /// What is written down of it once it starts.
     fn line(&self, run: RunId) -> Line {
-        let (held, fence) = (self.held(), self.claim.fence.clone());
+        let (held, fence, wanted) = (self.held(), self.claim.fence.clone(), Wanted::of(self.claim));
         // More than will be said in this life, so that the next is listened to.
-        Line { held, fence, seq: self.seq + 1000, run: Some(run), is_heard: false }
+        Line { held, fence, seq: self.seq + 1000, run: Some(run), is_heard: false, wanted }
     }
 
     /// Writes down that it starts, before anybody is told.
     fn note(&self, run: RunId) -> Result<(), RunnerError> {
-        Ok(self.runner.journal.write(&self.line(run))?)
+        Ok(self.note.write(&self.line(run))?)
     }
 }
 
@@ -311,13 +313,15 @@ async fn perform<L: Link>(
     let heard = Arc::new(Heard::default());
     let is_native = prepared.plan.backend == Backend::Native;
     let redactor = redactor(&prepared.plan);
+    let hidden = Hidden::Values(redactor.clone());
     let carried = {
-        let (runner, claim) = (Arc::clone(&runner), told.claim.clone());
+        let (runner, claim, note) =
+            (Arc::clone(&runner), told.claim.clone(), Arc::clone(told.note));
         let heard = Line { is_heard: true, ..told.line(run) };
         tokio::spawn(async move {
             let to = Listener::of(&runner.link, &claim);
             // Where it cannot be noted, the next life says it all once more, and that changes nothing.
-            let first = || runner.journal.write(&heard).ok();
+            let first = || note.write(&heard).ok();
             logs::carry(&to, Pipes { stdout, stderr }, redactor, first).await
         })
     };
@@ -348,7 +352,10 @@ async fn perform<L: Link>(
     };
     let record = record.map_err(|error| RunnerError::Broken(error.to_string()))???;
     let carried = carried.await.map_err(|error| RunnerError::Broken(error.to_string()))?;
-    let (events, container_id) = heard.take();
+    let (mut events, container_id) = heard.take();
+    if hold.cause() != Some(Cause::Dropped) {
+        events.extend(artifacts::hand_in(&runner, &told.line(run), &record, hidden).await);
+    }
     let (status, result) = outcome::of_record(&record);
     let output_tail = carried.ok().and_then(|carried| carried.tail());
     Ok(Ended { status, result: AttemptResult { container_id, output_tail, ..result }, events })

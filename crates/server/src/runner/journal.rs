@@ -1,18 +1,20 @@
 //! What a runner has hold of, on disk: one small file an attempt, so that a life after a `kill -9` knows what to report.
 //!
-//! `<state>/runner/<name>/<task>.<attempt>.json`, made before anything is done for the attempt, and removed when its end is reported. Written whole,
-//! by a rename. Nothing is synced: what a power failure takes, the server notices when the lease is over.
+//! `<state>/runner/<name>/<task>.<attempt>.json`, made before anything is done for the attempt, and removed when its end is reported. What becomes
+//! of it is added, a line each, and the last whole line counts. Nothing is synced: what a power failure takes, the server
+//! notices when the lease is over.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cofferdam_core::control::report::Held;
 use cofferdam_core::id::RunId;
-use cofferdam_sandbox::state::{StateError, write_atomically};
 use serde::{Deserialize, Serialize};
+
+use super::artifacts::Wanted;
 
 #[derive(Debug, Clone)]
 pub(super) struct Journal {
@@ -34,6 +36,9 @@ pub(super) struct Line {
     /// Whether the server has taken some of its output.
     #[serde(default)]
     pub(super) is_heard: bool,
+    /// What it is to leave.
+    #[serde(default, skip_serializing_if = "Wanted::is_nothing")]
+    pub(super) wanted: Wanted,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -46,8 +51,24 @@ pub enum JournalError {
         "{name:?} is no name for a runner: use letters, digits, `-`, `_` and `.`, and begin with a letter or a digit"
     )]
     Name { name: String },
-    #[error(transparent)]
-    State(#[from] StateError),
+}
+
+/// What is written down of one attempt, open for more.
+#[derive(Debug)]
+pub(super) struct Note {
+    path: PathBuf,
+    file: File,
+}
+
+impl Note {
+    pub(super) fn write(&self, line: &Line) -> Result<(), JournalError> {
+        let mut bytes = serde_json::to_vec(line)
+            .unwrap_or_else(|_| unreachable!("a line is plain text and numbers"));
+        bytes.push(b'\n');
+        // One call a line, so that nothing but a full disk can leave half of one.
+        let written = (&self.file).write_all(&bytes);
+        written.map_err(|source| JournalError::Io { path: self.path.clone(), source })
+    }
 }
 
 const LOCK: &str = "lock";
@@ -77,10 +98,14 @@ impl Journal {
         }
     }
 
-    pub(super) fn write(&self, line: &Line) -> Result<(), JournalError> {
-        let bytes = serde_json::to_vec(line)
-            .unwrap_or_else(|_| unreachable!("a line is plain text and numbers"));
-        Ok(write_atomically(&self.path(line.held), &bytes)?)
+    /// Writes down that an attempt is held.
+    pub(super) fn begin(&self, line: &Line) -> Result<Note, JournalError> {
+        let path = self.path(line.held);
+        let file = File::options().create(true).append(true).mode(0o600).open(&path);
+        let file = file.map_err(|source| JournalError::Io { path: path.clone(), source })?;
+        let note = Note { path, file };
+        note.write(line)?;
+        Ok(note)
     }
 
     /// One that is not there was never written.
@@ -104,9 +129,10 @@ impl Journal {
                 continue;
             }
             let bytes = fs::read(&path).map_err(failed)?;
-            match serde_json::from_slice(&bytes) {
-                Ok(line) => lines.push(line),
-                Err(_) => fs::remove_file(&path).map_err(failed)?,
+            let written = bytes.split(|byte| *byte == b'\n').rev();
+            match written.filter_map(|line| serde_json::from_slice(line).ok()).next() {
+                Some(line) => lines.push(line),
+                None => fs::remove_file(&path).map_err(failed)?,
             }
         }
         Ok(lines)
@@ -127,20 +153,29 @@ mod tests {
     fn what_was_held_is_found_by_the_next_and_only_one_lives_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let held = |n| Held { task: TaskId::from_parts(1, n), attempt: 2 };
-        let line =
-            |n| Line { held: held(n), fence: "f".to_owned(), seq: 3, run: None, is_heard: false };
+        let line = |n| Line {
+            held: held(n),
+            fence: "f".to_owned(),
+            seq: 3,
+            run: None,
+            is_heard: false,
+            wanted: Wanted { paths: vec!["a/b".to_owned()], result: true },
+        };
+        let begun = |n| Line { seq: 1003, run: Some(RunId::from_parts(1, 1)), ..line(n) };
         {
             let journal = Journal::open(dir.path(), "a").unwrap();
             assert!(matches!(Journal::open(dir.path(), "a"), Err(JournalError::Taken { .. })));
             Journal::open(dir.path(), "b").unwrap();
-            journal.write(&line(1)).unwrap();
-            journal.write(&line(2)).unwrap();
+            let note = journal.begin(&line(1)).unwrap();
+            note.write(&begun(1)).unwrap();
+            (&note.file).write_all(b"{\"task\":").unwrap();
+            journal.begin(&line(2)).unwrap();
             journal.forget(held(2)).unwrap();
             journal.forget(held(2)).unwrap();
         }
         fs::write(dir.path().join("runner/a/x.1.json"), "{").unwrap();
         let journal = Journal::open(dir.path(), "a").unwrap();
-        assert_eq!(journal.left().unwrap(), [line(1)]);
+        assert_eq!(journal.left().unwrap(), [begun(1)]);
         for name in ["", "../x", "a/b", ".a", "ä"] {
             assert!(matches!(Journal::open(dir.path(), name), Err(JournalError::Name { .. })));
         }

@@ -1,9 +1,10 @@
-//! How a runner reaches its server: the six things that they say to each other.
+//! How a runner reaches its server: the seven things that they say to each other.
 //!
 //! Over HTTP it is the typed [`Client`]; inside the server it is a call. The runner does not know which.
 
 use std::future::Future;
 
+use cofferdam_core::control::artifact::Artifact;
 use cofferdam_core::control::id::{TaskId, TokenId};
 use cofferdam_core::control::problem::Problem;
 use cofferdam_core::control::report::{
@@ -13,7 +14,7 @@ use cofferdam_core::control::report::{
 use cofferdam_core::control::token::Scope;
 
 use crate::client::{Client, ClientError};
-use crate::plane::{Caller, Plane, PlaneError};
+use crate::plane::{Caller, NewArtifact, Plane, PlaneError};
 
 pub trait Link: std::fmt::Debug + Send + Sync + 'static {
     fn register(&self, registration: &Registration) -> impl Answer<Registered>;
@@ -21,6 +22,7 @@ pub trait Link: std::fmt::Debug + Send + Sync + 'static {
     fn heartbeat(&self, beat: &Heartbeat) -> impl Answer<Beat>;
     fn report(&self, task: TaskId, report: &StatusReport) -> impl Answer<StatusAnswer>;
     fn log(&self, task: TaskId, chunk: &LogChunk) -> impl Answer<Taken>;
+    fn artifact(&self, task: TaskId, new: &NewArtifact) -> impl Answer<Artifact>;
     fn errand_done(&self, id: &str, answer: &ErrandAnswer) -> impl Answer<()>;
 }
 
@@ -101,6 +103,10 @@ impl Link for Client {
         Ok(Client::log(self, task, chunk).await?)
     }
 
+    async fn artifact(&self, task: TaskId, new: &NewArtifact) -> Result<Artifact, LinkError> {
+        Ok(Client::send_artifact(self, task, new).await?)
+    }
+
     async fn errand_done(&self, id: &str, answer: &ErrandAnswer) -> Result<(), LinkError> {
         Ok(Client::errand_done(self, id, answer).await?)
     }
@@ -155,6 +161,10 @@ impl Link for Near {
 
     async fn log(&self, task: TaskId, chunk: &LogChunk) -> Result<Taken, LinkError> {
         Ok(self.plane.log(&self.caller, task, chunk.clone()).await?)
+    }
+
+    async fn artifact(&self, task: TaskId, new: &NewArtifact) -> Result<Artifact, LinkError> {
+        Ok(self.plane.put_artifact(&self.caller, task, new.clone()).await?)
     }
 
     async fn errand_done(&self, id: &str, answer: &ErrandAnswer) -> Result<(), LinkError> {

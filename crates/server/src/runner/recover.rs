@@ -11,9 +11,10 @@ use cofferdam_core::record::Record;
 use cofferdam_sandbox::runs::{KeptOutput, Store};
 use cofferdam_sandbox::state::StateDir;
 
+use super::artifacts::Hidden;
 use super::journal::{Journal, JournalError, Line};
 use super::logs::{self, Listener};
-use super::{Link, Runner, attempt, outcome};
+use super::{Link, Runner, artifacts, attempt, outcome};
 
 /// What a life before this one had hold of.
 #[derive(Debug, Default)]
@@ -60,12 +61,14 @@ pub(super) fn look(journal: &Journal, state: &StateDir) -> Result<Found, Journal
 pub(super) async fn report<L: Link>(runner: &Arc<Runner<L>>, found: Found, dropped: &[Held]) {
     for (line, known) in found.known {
         if !dropped.contains(&line.held) {
+            let mut events = Vec::new();
             let (status, result) = match known {
                 Known::Ended(record) => {
                     if !line.is_heard {
                         let to = Listener::of_line(&runner.link, &line);
                         logs::tell_kept(&to, &kept(runner, &record)).await;
                     }
+                    events = artifacts::hand_in(runner, &line, &record, Hidden::Forgotten).await;
                     outcome::of_record(&record)
                 }
                 Known::Unbegun => (ReportedStatus::Released, AttemptResult::default()),
@@ -76,7 +79,7 @@ pub(super) async fn report<L: Link>(runner: &Arc<Runner<L>>, found: Found, dropp
                 seq: line.seq + 1,
                 status,
                 result,
-                events: Vec::new(),
+                events,
             };
             attempt::deliver(runner, line.held.task, &report).await;
         }

@@ -48,10 +48,12 @@ fn a_client_that_knows_the_certificate_is_answered_and_nobody_else() {
     known.add(certificate).unwrap();
     assert!(ask(known).unwrap().starts_with("HTTP/1.1 200 OK\r\n"));
     ask(RootCertStore::empty()).unwrap_err();
-    let mut plain = Ask::get("/healthz").open(server.address);
-    let mut text = Vec::new();
-    plain.read_to_end(&mut text).ok();
-    assert!(!String::from_utf8_lossy(&text).contains("HTTP/1.1"), "{text:?}");
+    // In the clear there is one answer, to whatever is asked: what to write instead.
+    for path in ["/healthz", "/v1/me", "/none"] {
+        let reply = Ask::get(path).token(&server.admin).send(server.address);
+        let problem = reply.refused(400, "tls-wanted");
+        assert!(problem["remedy"].as_str().unwrap().contains("https://"), "{problem}");
+    }
 }
 
 #[tokio::test]

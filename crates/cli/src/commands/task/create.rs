@@ -32,6 +32,7 @@ use crate::remote::{Remote, RemoteArgs};
   cofferdam task create --project shop --image debian:12 -- make test
   cofferdam task create --project shop --mode shared-workspace --path docs -- ./build-docs.sh
   cofferdam task create --wait --set sandbox.backend=native -- true
+  cofferdam task create --project shop --artifact target/junit.xml -- ./test.sh
   cofferdam task create --file task.json --key nightly-2026-11-16
   cofferdam task create --project shop --retries 3 --retry-on lost,timed-out -- ./flaky.sh")]
 pub(super) struct CreateArgs {
@@ -73,6 +74,12 @@ pub(super) struct CreateArgs {
     /// With shared-workspace: what it works on, so that others wait for it; may be given more than once.
     #[arg(long, value_name = "PATH")]
     path: Vec<String>,
+    /// A file that it leaves, relative to the workspace, to be kept by the server; may be given more than once.
+    #[arg(long, value_name = "PATH")]
+    artifact: Vec<String>,
+    /// Keep the JSON file that it writes to $COFFERDAM_RESULT, as the artifact result.json.
+    #[arg(long)]
+    result: bool,
     /// The greater goes first.
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     priority: i32,
@@ -222,6 +229,8 @@ impl CreateArgs {
             settings,
             overrides: Vec::new(),
             paths: self.path.clone(),
+            artifacts: self.artifact.clone(),
+            result: self.result,
             priority: self.priority,
             retry: RetryPolicy {
                 max_attempts: self.retries,

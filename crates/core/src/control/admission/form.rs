@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::wrong;
+use crate::control::artifact;
 use crate::control::retry::MOST_ATTEMPTS;
 use crate::control::task::{ExecutionMode, NewTask, SandboxBlock};
 use crate::env::EnvName;
@@ -69,6 +70,7 @@ pub fn form(task: &NewTask) -> Result<(), Refusal> {
             return Err(wrong(&format!("paths[{at}]"), message, "write it relative, without `..`"));
         }
     }
+    artifacts(task)?;
     if let Some(title) = &task.title {
         short("title", title)?;
     }
@@ -89,6 +91,36 @@ pub fn form(task: &NewTask) -> Result<(), Refusal> {
         short(&format!("overrides[{at}].reason"), &each.reason)?;
     }
     few("settings", task.settings.len())
+}
+
+/// What is to be kept of it must be something that it can leave.
+fn artifacts(task: &NewTask) -> Result<(), Refusal> {
+    if !task.artifacts.is_empty() && task.execution_mode == ExecutionMode::SharedWorkspace {
+        return Err(wrong(
+            "artifacts",
+            "in execution_mode shared-workspace a task writes into the project itself, and nothing is kept apart",
+            "leave them out, or use another execution_mode",
+        ));
+    }
+    if task.artifacts.len() > artifact::MOST {
+        let message = format!("it has more than {} items", artifact::MOST);
+        let refusal = wrong("artifacts", message, "pack them into one file");
+        return Err(Refusal { rule: Rule::ValueForm, ..refusal });
+    }
+    for (at, path) in task.artifacts.iter().enumerate() {
+        let field = format!("artifacts[{at}]");
+        if !artifact::is_name(path) {
+            let message = format!("{path:?} is not a path of a file in the workspace");
+            let remedy = "write it relative to the workspace, with at most 200 bytes and without `.` and `..`";
+            return Err(wrong(&field, message, remedy));
+        }
+        let is_result = task.result && path == artifact::RESULT;
+        if is_result || task.artifacts[..at].contains(path) {
+            let message = format!("{path:?} is there twice");
+            return Err(wrong(&field, message, "name each file once"));
+        }
+    }
+    Ok(())
 }
 
 fn sandbox(block: &SandboxBlock) -> Result<(), Refusal> {
@@ -270,6 +302,33 @@ mod tests {
         ] {
             assert_eq!(field(with(key, bad)), Some(named.to_owned()));
         }
+    }
+
+    #[test]
+    fn artifacts_are_files_that_a_task_can_leave() {
+        let task = |more: Value| {
+            let mut task = json!({"execution_mode": "no-workspace", "command": ["true"]});
+            for (key, value) in more.as_object().unwrap() {
+                task[key] = value.clone();
+            }
+            field(task)
+        };
+        assert_eq!(task(json!({"artifacts": ["a", "b/c.xml"], "result": true})), None);
+        assert_eq!(task(json!({"artifacts": ["result.json"]})), None);
+        for (bad, named) in [
+            (json!(["a", "/etc/passwd"]), "artifacts[1]"),
+            (json!(["../a"]), "artifacts[0]"),
+            (json!(["a", "b", "a"]), "artifacts[2]"),
+            (json!(["result.json"]), "artifacts[0]"),
+            (json!(vec!["x"; 65]), "artifacts"),
+        ] {
+            let refused = task(json!({"artifacts": bad, "result": true}));
+            assert_eq!(refused, Some(named.to_owned()));
+        }
+        let project = crate::control::id::ProjectId::from_parts(1, 1);
+        let shared =
+            json!({"artifacts": ["a"], "project": project, "execution_mode": "shared-workspace"});
+        assert_eq!(task(shared), Some("artifacts".into()));
     }
 
     #[test]
