@@ -19,6 +19,7 @@ use cofferdam_sandbox::request::{Ask, Request, assemble};
 use cofferdam_server::runner::{Desk, Order};
 
 use crate::asking::{Turned, passed, places};
+use crate::commands::image::on_demand;
 use crate::context::Context;
 use crate::settings::{Files, LoadError, Typed, host_entries, real};
 
@@ -51,6 +52,12 @@ impl HostDesk {
         })?;
         let mut settings = resolved.settings();
         settings.policy.allowed_paths = allowed(&settings, &resolved, order.allowed);
+        if settings.images.auto_build
+            && settings.sandbox.enabled
+            && settings.sandbox.image.is_none()
+        {
+            on_demand::build_for_task(&settings, &workspace, order.task.execution_mode, context)?;
+        }
         let workdir = order.task.sandbox.as_ref().and_then(|block| block.workdir.as_ref());
         let ask = Ask {
             purpose: Purpose::Command,

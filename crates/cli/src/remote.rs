@@ -117,12 +117,14 @@ impl Remote {
     }
 }
 
+/// For a server that was asked for TLS and does not speak it.
+pub(crate) const CLEAR: &str =
+    "write http:// if it is on this host, or start the server with --tls-cert and --tls-key";
+
 pub(crate) fn failed(error: ClientError) -> Failure {
     match error {
         ClientError::Refused(problem) => refused(&problem),
-        error @ ClientError::Clear { .. } => Failure::new(Exit::Failed, error).hint(
-            "write http:// if it is on this host, or start the server with --tls-cert and --tls-key",
-        ),
+        error @ ClientError::Clear { .. } => Failure::new(Exit::Failed, error).hint(CLEAR),
         error if error.is_untrusted() => Failure::new(Exit::Failed, error)
             .hint("name the authority that vouches for the server with --ca or COFFERDAM_CA"),
         error @ ClientError::Unreachable { .. } => Failure::new(Exit::Failed, error)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use cofferdam_core::quantity::Span;
 use cofferdam_server::client::Client;
-use cofferdam_server::runner::{JournalError, RunnerError, Setup, run as run_runner};
+use cofferdam_server::runner::{JournalError, LinkError, RunnerError, Setup, run as run_runner};
 
 use super::doctor;
 use crate::asking::say;
@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::desk::HostDesk;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::remote::TokenArgs;
+use crate::remote::{CLEAR, TokenArgs};
 
 /// Take tasks from a server and run each in a sandbox of this host.
 ///
@@ -92,6 +92,11 @@ pub(crate) fn run(args: &RunnerArgs, context: &Context) -> Result<Exit, Failure>
 
 pub(crate) fn failed(error: RunnerError) -> Failure {
     let hint = match &error {
+        RunnerError::Refused(LinkError::Clear(_)) => Some(CLEAR),
+        // What was asked was wrong, whoever asks.
+        RunnerError::Refused(LinkError::Refused(problem)) if problem.status == 400 => {
+            problem.remedy.as_deref()
+        }
         RunnerError::Refused(error) if error.is_untrusted() => {
             Some("name the authority that vouches for the server with --ca or COFFERDAM_CA")
         }
@@ -102,6 +107,7 @@ pub(crate) fn failed(error: RunnerError) -> Failure {
         RunnerError::Journal(JournalError::Name { .. }) => Some("choose one with --name"),
         _ => None,
     };
+    let hint = hint.map(str::to_owned);
     let failure = Failure::new(Exit::Failed, error);
     hint.into_iter().fold(failure, Failure::hint)
 }

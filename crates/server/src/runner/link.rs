@@ -40,18 +40,21 @@ pub enum LinkError {
     /// It is not who it should be, or cannot show it.
     #[error("whoever answers there is not trusted: {0}")]
     Untrusted(String),
+    /// It answers in the clear where TLS was asked for.
+    #[error("{0}")]
+    Clear(String),
     #[error(transparent)]
     Refused(Box<Problem>),
 }
 
 impl LinkError {
     pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Away(_) | Self::Untrusted(_))
+        matches!(self, Self::Away(_) | Self::Untrusted(_) | Self::Clear(_))
     }
 
     /// Whether a runner that has nothing yet should give up.
     pub fn is_untrusted(&self) -> bool {
-        matches!(self, Self::Untrusted(_))
+        matches!(self, Self::Untrusted(_) | Self::Clear(_))
     }
 
     /// Whether the server does not know what was spoken of.
@@ -63,6 +66,7 @@ impl LinkError {
 impl From<ClientError> for LinkError {
     fn from(error: ClientError) -> Self {
         match error {
+            error @ ClientError::Clear { .. } => Self::Clear(error.to_string()),
             error if error.is_untrusted() => Self::Untrusted(chain(&error)),
             error if error.is_passing() => Self::Away(error.to_string()),
             ClientError::Refused(problem) => Self::Refused(problem),
