@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use cofferdam_core::control::state::TaskState;
-use cofferdam_testkit::TestEnv;
+use cofferdam_testkit::{TestEnv, wait_until};
 
-use crate::place::{BINARY, NATIVE, Place};
+use crate::place::{BINARY, NATIVE, PATIENCE, Place, Signal};
 
 #[test]
 fn what_a_task_names_is_kept_and_comes_back_byte_for_byte() {
@@ -120,4 +120,30 @@ fn what_is_too_large_and_what_is_secret_is_left_out() {
     let missing = place.events("artifact.missing");
     assert!(missing[0]["data"]["reason"].as_str().unwrap().contains("17000000"), "{missing:?}");
     place.keep(runner);
+}
+
+#[test]
+fn what_a_killed_runner_had_is_handed_in_by_its_next_life() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut place = Place::with(&env, None, &["--no-runner", "--lease", "60s"]);
+    let token = place.runner_token("one");
+    let mut runner = place.runner("one", &token, &[]);
+    let script = "sleep 2; echo left > a.txt";
+    let task =
+        place.task(&[&["--artifact", "a.txt"], &NATIVE[..], &["--", "sh", "-c", script]].concat());
+    let run = place.running(task).result.run.unwrap();
+    // It ends while nobody hears of it, and whoever knows that is killed.
+    place.signal_server(Signal::Stop);
+    let record = env.top().join(format!("state-one/cofferdam/runs/{run}/record.json"));
+    let is_over = wait_until(PATIENCE, || record.exists());
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    place.signal_server(Signal::Continue);
+    assert!(is_over, "the run never ended");
+    let next = place.runner("one", &token, &[]);
+    let ended = place.ended(task);
+    assert_eq!((ended.state, ended.attempt), (TaskState::Succeeded, 1), "{ended:#?}");
+    let fetched = place.run(&["task", "artifacts", &task.to_string(), "--get", "a.txt"]);
+    assert_eq!(fetched.stdout_text(), "left\n");
+    place.keep(next);
 }

@@ -174,6 +174,11 @@ impl<'a> Place<'a> {
         command.spawn().unwrap()
     }
 
+    /// Has the server stand still, or go on.
+    pub(crate) fn signal_server(&self, what: Signal) {
+        signal(&self.server, what);
+    }
+
     /// Has it ended with the test.
     pub(crate) fn keep(&mut self, runner: Child) {
         self.runners.push(runner);

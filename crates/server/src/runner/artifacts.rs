@@ -147,7 +147,7 @@ fn look(dir: &std::path::Path, sealed: Option<&str>, wanted: &Wanted, forgotten:
             return wanted.paths.iter().map(|path| (path.clone(), Err(reason.clone()))).collect();
         }
     };
-    let one = |path: &String| {
+    let mut one = |path: &String| {
         if forgotten {
             return Err(
                 "its runner was restarted and no longer knows the secrets that may stand in it"
@@ -172,7 +172,6 @@ fn look(dir: &std::path::Path, sealed: Option<&str>, wanted: &Wanted, forgotten:
         }
     };
     let mut found: Found = Vec::new();
-    let mut one = one;
     for path in &wanted.paths {
         // Judged when the task was made; a server is not asked to be right about this host.
         let source = if is_name(path) { one(path) } else { Err("it is not a name".to_owned()) };

@@ -36,7 +36,7 @@ pub(super) fn of_record(record: &Record) -> (ReportedStatus, AttemptResult) {
             retyped: changes.retyped,
             manifest: Some(changes.manifest.clone()),
         }),
-        plan: record.plan.as_ref().and_then(planned),
+        plan: record.plan.as_ref().map(planned),
         effective: Some(Value::Object(record.effective.clone())),
         receipt: serde_json::to_value(&record.receipt).ok(),
         usage: record.usage.as_ref().and_then(|usage| serde_json::to_value(usage).ok()),
@@ -56,14 +56,12 @@ pub(super) fn of_record(record: &Record) -> (ReportedStatus, AttemptResult) {
 }
 
 /// What of a plan is worth comparing with what was in effect. Paths, variables and identities stay with the run.
-fn planned(plan: &Plan) -> Option<Value> {
-    let plan = serde_json::to_value(plan).ok()?;
-    let mut shown = serde_json::Map::new();
-    for key in ["backend", "network", "allow_hosts", "limits", "seccomp", "runtime", "relaxed"] {
-        shown.insert(key.to_owned(), plan[key].clone());
-    }
-    shown.insert("workspace".to_owned(), json!({ "mode": plan["workspace"]["mode"] }));
-    Some(Value::Object(shown))
+fn planned(plan: &Plan) -> Value {
+    json!({
+        "backend": plan.backend, "network": plan.network, "allow_hosts": plan.allow_hosts, "limits": plan.limits,
+        "seccomp": plan.seccomp, "runtime": plan.runtime, "relaxed": plan.relaxed,
+        "workspace": { "mode": plan.workspace.mode },
+    })
 }
 
 /// The event of a task that this host will not run.

@@ -1,9 +1,12 @@
 //! What a program wrote, and what it left.
 
+use std::slice;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cofferdam_core::control::page::Paging;
 use cofferdam_core::control::report::{LogChunk, ReportedStatus, Stream, Taken};
-use cofferdam_server::plane::NewArtifact;
+use cofferdam_server::plane::{ArtifactFilter, NewArtifact};
 use serde_json::json;
 
 use crate::desk::Desk;
@@ -72,6 +75,24 @@ pub(crate) async fn artifacts_come_back_as_they_were_given(desk: Desk) {
     let large = vec![0_u8; (16 << 20) + 1];
     assert_eq!(put(new("large", &large)).await.unwrap_err().problem().status, 413);
     let (found, read) = desk.plane.artifact(&desk.admin, kept.id).await.unwrap();
-    assert_eq!((found.size, read), (256, bytes));
-    assert_eq!(desk.plane.artifacts(&desk.admin, task.id).await.unwrap(), [kept]);
+    assert_eq!((found.size, &read), (256, &bytes));
+    assert_eq!(desk.plane.artifacts(&desk.admin, task.id).await.unwrap(), slice::from_ref(&kept));
+    let here = &desk;
+    let all = |filter: ArtifactFilter| async move {
+        let page = here.plane.all_artifacts(&here.admin, &filter, &Paging::default()).await;
+        page.unwrap().items
+    };
+    assert_eq!(all(ArtifactFilter::default()).await, slice::from_ref(&kept));
+    assert_eq!(all(ArtifactFilter { task: Some(task.id), ..Default::default() }).await, [kept]);
+    let none = ArtifactFilter { name: Some("other".into()), ..Default::default() };
+    assert!(all(none).await.is_empty());
+    // So many and no more, and nothing once the end was reported; what was kept before may be sent again.
+    for number in 1..=64 {
+        put(new(&format!("dir/{number}"), b"x")).await.unwrap();
+    }
+    assert_eq!(put(new("one-too-many", b"x")).await.unwrap_err().problem().status, 409);
+    runner.report(&desk, &claim, 0, ReportedStatus::Succeeded).await;
+    put(new("report.bin", &bytes)).await.unwrap();
+    assert_eq!(put(new("late", b"x")).await.unwrap_err().problem().status, 409);
+    assert!(desk.kinds(&task).await.contains(&"runner.report_refused".to_owned()));
 }
