@@ -99,7 +99,12 @@ pub(crate) fn short(program: &Path) -> Result<Vec<Report>> {
         (Drill::Soak, 100),
         (Drill::Faults, 1),
     ];
-    short.into_iter().map(|(drill, size)| perform(drill, &asked(size))).collect()
+    let with_engine = Asked { sandbox: "docker".to_owned(), engine: Whose::Own, ..asked(12) };
+    let native = short.into_iter().map(|(drill, size)| (drill, asked(size)));
+    native
+        .chain([(Drill::Crash, with_engine)])
+        .map(|(drill, asked)| perform(drill, &asked))
+        .collect()
 }
 
 fn perform(drill: Drill, asked: &Asked) -> Result<Report> {
