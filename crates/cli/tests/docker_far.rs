@@ -231,10 +231,11 @@ fn by_a_port_of_this_host() {
 #[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
 fn in_tls() {
     let authority = Authority::new();
-    let private = PrivateEngine::with_tls(&authority);
+    let mut private = PrivateEngine::with_tls(&authority);
     let engine = private.engine();
     import(&engine);
-    for env in [TestEnv::with_binary(BINARY), TestEnv::with_binary(BINARY).unprivileged()] {
+    let as_user = TestEnv::with_binary(BINARY).unprivileged();
+    for (env, dies) in [(TestEnv::with_binary(BINARY), false), (as_user, true)] {
         let keys = env.workspace().parent().unwrap().join("keys");
         authority.vouch(&keys, &["me"]);
         // Whoever is the user here has to be able to read them, as they would their own.
@@ -273,7 +274,11 @@ fn in_tls() {
 
         by_context(&env, port, &keys);
         not_let_in(&env, &with, &keys);
-        left_by_a_kill(&engine, &env, &with("127.0.0.1", &keys));
+        let in_tls = with("127.0.0.1", &keys);
+        left_by_a_kill(&engine, &env, &in_tls);
+        if dies {
+            lost(&mut private, &env, &in_tls);
+        }
         assert_eq!(engine.left(&env.seen_runs()), Vec::<String>::new());
     }
 }
@@ -346,14 +351,31 @@ fn not_let_in(env: &TestEnv, with: &dyn Fn(&str, &Path) -> Command, keys: &Path)
     assert!(!checks.iter().any(|(_, said)| said.contains(secret)));
 }
 
+/// `cofferdam` with the variables of another command.
+fn again(env: &TestEnv, with: &Command) -> Command {
+    let mut command = env.cofferdam();
+    command.envs(with.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
+}
+
+/// An engine that dies in the middle ends the run as a failure of the sandbox, and leaves nothing once it is back.
+fn lost(private: &mut PrivateEngine, env: &TestEnv, with: &Command) {
+    let mut child = quietly(running(again(env, with), &[], "sleep 600"));
+    assert!(started(&private.engine(), env));
+    private.kill();
+    assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+    assert_eq!(child.wait().unwrap().code(), Some(125));
+    assert_eq!(env.latest_record()["outcome"]["class"], "sandbox_failure");
+    private.start_again();
+    let mut gc = env.cofferdam();
+    gc.arg("gc");
+    env.finish(gc).assert_exit(0);
+}
+
 /// The note of a run has the way to its engine in it, keys and all.
 fn left_by_a_kill(engine: &Engine, env: &TestEnv, with: &Command) {
-    let again = || {
-        let mut command = env.cofferdam();
-        command.envs(with.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command
-    };
-    let mut child = quietly(running(again(), &[], "echo precious > precious; sleep 600"));
+    let script = "echo precious > precious; sleep 600";
+    let mut child = quietly(running(again(env, with), &[], script));
     assert!(started(engine, env));
     child.kill().unwrap();
     child.wait().unwrap();

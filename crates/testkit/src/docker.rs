@@ -434,6 +434,17 @@ impl PrivateEngine {
             daemon.kill().expect("it can be killed");
             daemon.wait().expect("it can be waited for");
         }
+        // Its containerd dies with it and leaves its number behind, which soon is somebody else's: a daemon that finds
+        // anybody under it starts none of its own, and waits in vain.
+        let note = self.dir.path().join("exec/containerd/containerd.pid");
+        if let Ok(pid) = fs::read_to_string(&note) {
+            let is_gone = || {
+                let program = fs::read_link(format!("/proc/{}/exe", pid.trim()));
+                !program.is_ok_and(|path| path.ends_with("containerd"))
+            };
+            assert!(wait_until(Duration::from_secs(30), is_gone), "containerd {pid} lives on");
+            fs::remove_file(note).expect("root can remove a file");
+        }
     }
 
     /// Makes it deaf for as long as the guard lives.
