@@ -50,7 +50,7 @@ Usage: cargo xtask bench [NAME…] [OPTIONS]
 
 Measures wall time from start to end of each case, in interleaved rounds, and prints median, 99th
 percentile and the ratio of the median to the base case; for many starts at once, how many a second. Without a name all benches
-are run, but changes-million: each in its own time, so that all of them take a quarter of an hour or so. How far they are is said on
+are run, but changes-million: each in its own time, so that all of them take about twenty minutes on a quiet machine. How far they are is said on
 standard error. A bench that fails is named there, the others are run, and the exit code is 1.
 
 Benches:

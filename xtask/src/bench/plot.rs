@@ -74,7 +74,8 @@ pub(crate) fn lines(title: &str, curve: &Curve) -> String {
             let time = milliseconds(*time);
             svg += &format!(
                 "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>\n\
-                 <text x=\"{x:.1}\" y=\"{above:.1}\" text-anchor=\"middle\" font-size=\"10\" fill=\"{colour}\">{time:.2}</text>\n",
+                 <text x=\"{x:.1}\" y=\"{above:.1}\" text-anchor=\"middle\" font-size=\"10\" fill=\"{colour}\">{shown}</text>\n",
+                shown = if time < 100.0 { format!("{time:.2}") } else { format!("{time:.0}") },
                 x = x(*size),
                 y = y(time),
                 above = y(time) - 6.0,
