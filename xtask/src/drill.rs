@@ -41,7 +41,7 @@ Drills:
           or as after it, every run that said it went well has its record and its changes, and the audit log
           verifies
   server  kill -9 the server, its runner, both or what makes the sandboxes at random moments, while tasks are submitted
-          all the time: every task that was acknowledged ends, is done with success once and said so once, the
+          all the time, with --own-engine the engine's daemon too: every task that was acknowledged ends, is done with success once and said so once, the
           chain of events verifies, and nothing is left
   load    many agents at once, all inside at the same moment: each sees its own workspace, variables and
           changes, and nobody else's
@@ -62,7 +62,7 @@ Options:
   --seed N         the random numbers of `crash` and `server` again
   --sandbox NAME   native (the default), docker or podman; for `crash`, `server` and `load`, with the engine of DOCKER_HOST
                    or CONTAINER_HOST
-  --own-engine     for `crash` with docker: an engine of the drill's own, which is killed and started again like any
+  --own-engine     for `crash` and `server` with docker: an engine of the drill's own, which is killed and started again like any
                    other process
   --program FILE   this program, and not the release binary, built first; not for `loop`, whose tests build their own
   --json           print JSON
@@ -73,6 +73,7 @@ Examples:
   cargo xtask drill crash --kills 100 --seed 7
   cargo xtask drill crash --sandbox docker --own-engine --kills 200
   cargo xtask drill server --kills 50 --store postgres
+  cargo xtask drill server --sandbox docker --own-engine --kills 60
   cargo xtask drill soak --runs 500 --json";
 
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
@@ -234,7 +235,9 @@ impl Options {
                 "--program" if drill != Drill::Loop => {
                     options.program = Some(args.value("--program")?.into())
                 }
-                "--own-engine" if drill == Drill::Crash => options.asked.engine = Whose::Own,
+                "--own-engine" if matches!(drill, Drill::Crash | Drill::Server) => {
+                    options.asked.engine = Whose::Own
+                }
                 "--json" => options.print = Print::Json,
                 "--help" | "-h" => return Ok(None),
                 other => return Err(Usage::unknown(other, "drill")),
@@ -271,6 +274,8 @@ mod tests {
         );
         assert!(parse(&["crash", "--sandbox", "local"]).is_err());
         let own = parse(&["crash", "--own-engine", "--sandbox", "docker"]).unwrap().unwrap();
+        assert_eq!(own.asked.engine, Whose::Own);
+        let own = parse(&["server", "--own-engine", "--sandbox", "docker"]).unwrap().unwrap();
         assert_eq!(own.asked.engine, Whose::Own);
         assert!(parse(&["crash", "--own-engine"]).is_err());
         assert!(parse(&["load", "--sandbox", "docker", "--own-engine"]).is_err());

@@ -1,4 +1,4 @@
-//! Kills the server, its runner, both at once or the runner's launcher at random moments, while tasks are
+//! Kills the server, its runner, both at once, the runner's launcher or the engine at random moments, while tasks are
 //! submitted all the time; then waits for what was acknowledged, and looks at what is lost, done twice or left.
 //!
 //! The [`plant`] is the processes, a [`submitter`] is who relies on them. A submitter that gets no answer asks
@@ -74,7 +74,7 @@ fn kill(
     let mut dice = Dice::seeded(asked.seed);
     let mut seen = BTreeMap::new();
     let mut counts: BTreeMap<Victim, usize> = BTreeMap::new();
-    let victims = Victim::of(&scene.sandbox);
+    let victims = Victim::of(scene);
     while counts.values().sum::<usize>() < asked.size.unwrap_or(KILLS) {
         thread::sleep(Duration::from_millis(dice.below(PAUSE_MILLIS) as u64));
         seen.extend(traces::going_on(&scene.state()));

@@ -30,13 +30,17 @@ pub(super) enum Victim {
     Launcher,
     /// One that a task runs in.
     Container,
+    /// The daemon that all containers are of, where it is the drill's own.
+    Engine,
 }
 
 impl Victim {
     /// Who there is, where tasks run in this kind of sandbox.
-    pub(super) fn of(sandbox: &str) -> [Self; 4] {
-        let last = if sandbox == "native" { Self::Launcher } else { Self::Container };
-        [Self::Server, Self::Runner, Self::Both, last]
+    pub(super) fn of(scene: &Scene) -> Vec<Self> {
+        let last = if scene.sandbox == "native" { Self::Launcher } else { Self::Container };
+        let mut all = vec![Self::Server, Self::Runner, Self::Both, last];
+        all.extend(scene.has_own_engine().then_some(Self::Engine));
+        all
     }
 }
 
@@ -48,6 +52,7 @@ impl fmt::Display for Victim {
             Self::Both => "both at once",
             Self::Launcher => "the launcher",
             Self::Container => "a container",
+            Self::Engine => "the engine's daemon",
         })
     }
 }
@@ -121,6 +126,8 @@ impl<'a> Plant<'a> {
                 let Some(id) = ids.get(dice.below(ids.len())) else { return Ok(false) };
                 return Ok(works(&mut traces::docker(self.scene, &["kill", id])?));
             }
+            // It is back when this returns; what it ran meanwhile is lost or a failure of the sandbox.
+            Victim::Engine => self.scene.kill_engine()?,
         }
         Ok(true)
     }
