@@ -169,7 +169,12 @@ impl Measured {
                 page::draw(&root().join("docs/plots"), name, &svg)?;
             }
         }
-        old.map_or(Ok(Vec::new()), |old| old.slower(&self.json))
+        let Some(old) = old else { return Ok(Vec::new()) };
+        let slower = old.slower(&self.json)?;
+        if slower.is_none() {
+            eprintln!("{name}: there is nothing to compare with");
+        }
+        Ok(slower.unwrap_or_default())
     }
 }
 

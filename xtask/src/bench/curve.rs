@@ -117,9 +117,9 @@ mod tests {
     fn a_steeper_curve_than_before_is_named() {
         let (before, mut now) = (example(), example());
         let old = Old::parse(&before.json("growth")).unwrap();
-        assert_eq!(old.slower(&now.json("growth")).unwrap(), Vec::<String>::new());
+        assert_eq!(old.slower(&now.json("growth")).unwrap(), Some(Vec::new()));
         now.series[0].points[1].1 *= 2;
-        let slower = old.slower(&now.json("growth")).unwrap();
+        let slower = old.slower(&now.json("growth")).unwrap().unwrap();
         assert_eq!(slower, ["growth: sealed: 100000: 1000.00 before, 2000.00 now"]);
     }
 

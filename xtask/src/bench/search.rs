@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use super::place::Place;
+use crate::progress::Progress;
 use crate::release;
 
 const ROUNDS: usize = 5;
@@ -32,7 +33,9 @@ pub(crate) fn overhead(place: &Place) -> Result<String> {
         command
     };
     let (mut alone, mut in_loop) = (Vec::new(), Vec::new());
+    let progress = Progress::new("loop: rounds", ROUNDS + 1);
     for round in 0..=ROUNDS {
+        progress.at(round);
         let begun = Instant::now();
         for _ in 0..ITERATIONS {
             done(sandboxed(&["run", "-q", "--sandbox", "native", "--", "sh", "-c", GENERATE]))?;
