@@ -61,6 +61,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     fs::copy(root().join("Cargo.lock"), &lock)
         .with_context(|| format!("cannot write {}", lock.display()))?;
     let mut found = Vec::new();
+    let feature = widest(&names);
     for name in names {
         println!("==> {name}");
         let (new, corpus) = (format!("fuzz/found/{name}"), format!("fuzz/corpus/{name}"));
@@ -70,11 +71,11 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         }
         // New inputs go into the first directory.
         let time = format!("-max_total_time={seconds}");
-        let mut fuzz = target(&name, [&new, &corpus]);
+        let mut fuzz = target(&name, feature, [&new, &corpus]);
         fuzz.args(BOUNDS).args([&time, "-print_final_stats=1"]);
         let mut run = succeed(&mut fuzz);
         if run.is_ok() && keeping == Keeping::New {
-            run = succeed(target(&name, [&corpus, &new]).args(["-merge=1", KEPT]));
+            run = succeed(target(&name, feature, [&corpus, &new]).args(["-merge=1", KEPT]));
         }
         if let Err(error) = run {
             found.push(format!("{name}: {error:#}"));
@@ -84,12 +85,20 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The feature that all of `names` are built with: with each its own, most of the work would be done three times.
+fn widest(names: &[String]) -> Option<&'static str> {
+    let is_needed = |wanted: &&str| {
+        FEATURES
+            .iter()
+            .any(|(target, feature)| feature == wanted && names.iter().any(|n| n == target))
+    };
+    ["server", "sandbox"].into_iter().find(is_needed)
+}
+
 /// A target with its inputs, up to where libFuzzer's own options begin.
-fn target(name: &str, inputs: [&str; 2]) -> Command {
+fn target(name: &str, feature: Option<&str>, inputs: [&str; 2]) -> Command {
     let mut fuzz = cargo(["fuzz", "run"]);
-    if let Some((_, feature)) = FEATURES.iter().find(|(target, _)| *target == name) {
-        fuzz.args(["--features", feature]);
-    }
+    fuzz.args(feature.iter().flat_map(|feature| ["--features", feature]));
     fuzz.arg(name).args(inputs).arg("--").env("RUSTC_BOOTSTRAP", "1");
     fuzz
 }
@@ -168,5 +177,9 @@ mod tests {
         assert_eq!((options.names.as_slice(), options.seconds), (&["config".to_owned()][..], 5));
         assert_eq!(options.keeping, Keeping::New);
         assert!(parse(&["no-such-target"]).is_err());
+        let widest = |words: &[&str]| widest(&parse(words).unwrap().unwrap().names);
+        assert_eq!(widest(&["config", "image"]), None);
+        assert_eq!(widest(&["config", "shell"]), Some("sandbox"));
+        assert_eq!(widest(&[]), Some("server"));
     }
 }
