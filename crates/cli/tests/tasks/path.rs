@@ -122,6 +122,12 @@ fn what_goes_wrong_is_said_and_told_apart() {
     let late = run(&["--timeout", "1s", "--", "sleep", "60"]);
     assert_eq!(late.state, TaskState::TimedOut);
     assert_eq!(late.result.outcome.as_deref(), Some("timed_out"));
+    // An engine that does not answer is no word of policy: it is tried again where that is asked for.
+    let away = ["--set", "sandbox.backend=docker", "--retries", "2", "--backoff", "1ms"];
+    let again = [&away[..], &["--retry-on", "sandbox-failure", "--", "true"]].concat();
+    let away = place.ended(place.task(&again));
+    assert_eq!((away.state, away.attempt), (TaskState::Failed, 2), "{away:#?}");
+    assert_eq!(away.result.outcome.as_deref(), Some("sandbox_failure"));
     let unknown = run(&["--", "no-such-program"]);
     assert_eq!(unknown.state, TaskState::Failed);
     // A large output arrives whole and in order.

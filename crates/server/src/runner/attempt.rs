@@ -236,7 +236,7 @@ fn ready<L: Link>(runner: &Runner<L>, claim: &Claim) -> Result<Prepared, Box<Unr
         let result = AttemptResult {
             run: record.ok().map(|record| record.run.to_string()),
             message: Some(message),
-            outcome: Some("refused".to_owned()),
+            outcome: Some(outcome::name(outcome::of_refusal(&refusal))),
             ..AttemptResult::default()
         };
         Box::new(Unrun { result, events: vec![outcome::rejected(&refusal)] })

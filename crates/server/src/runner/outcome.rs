@@ -1,11 +1,12 @@
 //! How a run went, in the words of a report.
 
+use cofferdam_core::config::Key;
 use cofferdam_core::control::report::ReportedStatus;
 use cofferdam_core::control::task::{AttemptResult, ChangeCounts};
 use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::record::Record;
-use cofferdam_core::refusal::Refusal;
+use cofferdam_core::refusal::{Refusal, Rule};
 use serde_json::{Value, json};
 
 /// What is reported of an attempt that has ended.
@@ -62,6 +63,17 @@ fn planned(plan: &Plan) -> Value {
         "seccomp": plan.seccomp, "runtime": plan.runtime, "relaxed": plan.relaxed,
         "workspace": { "mode": plan.workspace.mode },
     })
+}
+
+/// What policy refuses is refused again. That an engine does not answer, or has no such image, is the host's lack: another attempt
+/// may go well.
+pub(super) fn of_refusal(refusal: &Refusal) -> OutcomeClass {
+    let lacks =
+        [Key::SandboxBackend, Key::SandboxImage].iter().any(|key| key.name() == refusal.field);
+    match refusal.rule {
+        Rule::BackendUsable if lacks => OutcomeClass::SandboxFailure,
+        _ => OutcomeClass::Refused,
+    }
 }
 
 /// The event of a task that this host will not run.

@@ -69,8 +69,11 @@ impl Submitter {
             "execution_mode": "no-workspace",
             "command": ["sh", "-c", script],
             "settings": { "sandbox.backend": self.sandbox },
-            // A container that somebody kills is a command that was killed.
-            "retry": { "max_attempts": 100, "on": ["lost", "sandbox_failure", "failed"] },
+            // A container that somebody kills is a command that was killed. An engine that was is away for a while.
+            "retry": {
+                "max_attempts": 100, "on": ["lost", "sandbox_failure", "failed"],
+                "backoff_ms": if self.sandbox == "native" { 0 } else { 200 },
+            },
         });
         let made = self.asking(|api| api.post_once("/v1/tasks", &body.to_string(), &word))?;
         let id = made["id"].as_str().context("a task has an id")?.to_owned();
