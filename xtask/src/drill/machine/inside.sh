@@ -33,12 +33,12 @@ say 'a session runs commands' "$out" 'in session'
 cofferdam session stop "$session" --quiet
 has 'doctor calls native usable' "$(cofferdam doctor)" 'native  usable: a sandbox could be made'
 cofferdam run --quiet -- sleep 1000 &
-until pgrep -x -u "$(id -u)" sleep > /dev/null; do sleep 0.2; done
+until pgrep -x sleep > /dev/null; do sleep 0.2; done
 kill -9 $!
 wait $! 2> /dev/null
 cofferdam gc > /dev/null
 for _ in $(seq 50); do
-  left=$(find /sys/fs/cgroup -name 'cofferdam*' 2> /dev/null; pgrep -x -u "$(id -u)" sleep)
+  left=$(find /sys/fs/cgroup -name 'cofferdam*' 2> /dev/null; pgrep -x sleep)
   [ -z "$left" ] && break
   sleep 0.2
 done
@@ -55,7 +55,8 @@ until [ -S "/run/user/$(id -u dev)/bus" ]; do sleep 0.5; done
 # As a job does that root starts for a user, and as a login does.
 setpriv --reuid dev --regid dev --init-groups env HOME=/home/dev claims 'a user in a service'
 su - dev -c "claims 'a user who logged in'"
-out=$(cd /home/nobodys && setpriv --reuid nobodys --regid nobodys --init-groups env HOME=/home/nobodys cofferdam run -- true 2>&1)
+out=$(mkdir /home/nobodys/work && cd /home/nobodys/work && chown nobodys: . &&
+  setpriv --reuid nobodys --regid nobodys --init-groups env HOME=/home/nobodys cofferdam run -- true 2>&1)
 case "$?:$out" in
   125:*loginctl*) echo "HELD a user without a manager: is refused, with a remedy" ;;
   *) echo "BROKEN a user without a manager: $out" ;;
