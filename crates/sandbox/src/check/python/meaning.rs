@@ -307,8 +307,10 @@ fn member(base: &str, name: &str) -> String {
 
 fn push(found: &mut Vec<String>, path: String) {
     let fits = !path.is_empty() && path.len() <= LONGEST_PATH && found.len() < MOST_PATHS;
+    // A module beside this one, which no rule speaks of; as text its path would be wrong, and hide what stands around it.
+    let is_relative = path.starts_with('.');
     let plain = path.chars().all(|c| c.is_alphanumeric() || "._()".contains(c));
-    if fits && plain && !found.contains(&path) {
+    if fits && plain && !is_relative && !found.contains(&path) {
         found.push(path);
     }
 }
