@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use cofferdam_core::control::state::TaskState;
 use cofferdam_testkit::{TestEnv, wait_until};
 
+use crate::path::git;
 use crate::place::{BINARY, NATIVE, PATIENCE, Place, Signal};
 
 #[test]
@@ -59,13 +60,7 @@ fn nothing_of_the_host_comes_along() {
     symlink("/etc/passwd", env.workspace().join("passwd")).unwrap();
     for words in [&["init", "-q", "-b", "main"][..], &["add", "-f", "."], &["commit", "-qm", "one"]]
     {
-        let git = std::process::Command::new("git")
-            .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
-            .args(words)
-            .current_dir(env.workspace())
-            .env("HOME", env.home())
-            .status();
-        assert!(git.unwrap().success());
+        git(&env, words);
     }
     let place = Place::new(&env, None);
     place.run(&["project", "create", "shop"]).assert_exit(0);

@@ -6,6 +6,7 @@ use cofferdam_core::control::state::TaskState;
 use cofferdam_testkit::TestEnv;
 use cofferdam_testkit::docker::{Engine, Which};
 
+use crate::path::git;
 use crate::place::{BINARY, Place};
 
 const IMAGE: &str = "cofferdam-test-tasks:1";
@@ -28,7 +29,8 @@ fn with_engine(claim: impl Fn(&Place<'_>, &Engine)) {
 fn from_request_to_apply() {
     with_engine(|place, _| {
         let script = "echo made > made.txt; cat made-for-this 2>/dev/null; echo said";
-        let task = place.task(&["--project", "shop", "--image", IMAGE, "--", "sh", "-c", script]);
+        let words = ["--project", "shop", "--image", IMAGE, "--artifact", "made.txt"];
+        let task = place.task(&[&words[..], &["--", "sh", "-c", script]].concat());
         let id = task.to_string();
         let logs = place.run(&["task", "logs", "-f", &id]);
         assert_eq!(logs.stdout_text(), "said\n");
@@ -42,6 +44,8 @@ fn from_request_to_apply() {
         assert_eq!(started[0]["data"]["container_id"], audit["container_id"]);
         let home = place.env.workspace().join("made.txt");
         assert!(!home.exists());
+        let kept = place.run(&["task", "artifacts", &id, "--get", "made.txt"]);
+        assert_eq!(kept.stdout_text(), "made\n");
         let changes = place.run(&["task", "changes", &id, "--json"]).json();
         assert_eq!(changes[0]["path"], "made.txt");
         place.run(&["task", "apply", "--reviewed", &id]).assert_exit(0);
@@ -85,5 +89,31 @@ fn a_forbidden_mount_starts_nothing() {
         let allowed = place.task(&words);
         assert_eq!(place.ended(allowed).state, TaskState::Succeeded);
         assert_eq!(place.env.runs().len(), 1);
+    });
+}
+
+#[test]
+#[cfg_attr(not(feature = "test-docker"), ignore = "needs a Docker engine: cargo xtask test")]
+fn an_image_is_not_built_for_a_task_unless_that_was_approved() {
+    with_engine(|place, _| {
+        let env = place.env;
+        env.host_config("images: {auto_build: true}\n");
+        env.file("Dockerfile.cofferdam", "FROM scratch\n");
+        for words in [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-qm", "one"]] {
+            git(env, words);
+        }
+        let docker = ["--project", "shop", "--set", "sandbox.backend=docker", "--mode"];
+        for (mode, why) in [
+            ("isolated-worktree", "works in a worktree"),
+            ("shared-workspace", "is not what you approved"),
+        ] {
+            let ended = place.ended(place.task(&[&docker[..], &[mode, "--", "true"]].concat()));
+            assert_eq!(ended.result.outcome.as_deref(), Some("refused"), "{ended:#?}");
+            let said = ended.result.message.unwrap_or_default();
+            assert!(said.starts_with("images.auto_build: ") && said.contains(why), "{said}");
+        }
+        // Who names an image needs none to be built.
+        let named = place.task(&["--project", "shop", "--image", IMAGE, "--", "echo"]);
+        assert_eq!(place.ended(named).state, TaskState::Succeeded);
     });
 }

@@ -9,7 +9,7 @@ use cofferdam_testkit::TestEnv;
 
 use crate::place::{BINARY, NATIVE, Place};
 
-fn git(env: &TestEnv, words: &[&str]) -> String {
+pub(crate) fn git(env: &TestEnv, words: &[&str]) -> String {
     let said = Command::new("git")
         .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
         .args(words)
