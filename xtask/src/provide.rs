@@ -39,6 +39,7 @@ const PROGRAMS: &[Program] = &[
     Program { name: "newuidmap", package: "uidmap", why: "an engine without root" },
     Program { name: "rootlesskit", package: "rootlesskit", why: "Docker without root" },
     Program { name: "setpriv", package: "util-linux", why: "to start it as its user" },
+    Program { name: "strace", package: "strace", why: "a kernel that says no to one call" },
     Program { name: "dbus-daemon", package: "dbus-daemon", why: "a bus to ask for scopes over" },
     Program { name: "ip", package: "iproute2", why: "a cable to a runner, to be pulled" },
     Program { name: "crun", package: "crun", why: "another runtime" },
