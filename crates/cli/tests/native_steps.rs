@@ -54,7 +54,11 @@ fn a_step_that_fails_runs_nothing() {
     for (call, whens) in CALLS {
         for when in *whens {
             let run = with(&env, Some(format!("inject={call}:error=EPERM:when={when}")));
-            assert_eq!((run.code(), &*run.stdout_text()), (Some(125), ""), "{call} {when}: {run:?}");
+            assert_eq!(
+                (run.code(), &*run.stdout_text()),
+                (Some(125), ""),
+                "{call} {when}: {run:?}"
+            );
         }
     }
     with(&env, None).assert_exit(0).assert_stdout("it ran\n");

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 
 use super::case::Case;
-use super::engine::{Engine, PAUSE};
+use super::engine::Engine;
 use super::place::Place;
 use super::start::{NOTHING, prove, shown_by, with};
 use crate::release;
@@ -59,11 +59,8 @@ pub(crate) fn in_container(place: &Place) -> Result<Vec<Case>> {
     let mut by_hand = Case::command(by_hand_name, by_hand);
     // The last case to go takes the session with it, and then the engine.
     by_hand.keep((session, engine));
-    let mut cases = vec![Case::command(peer_name, peer), asked, by_hand];
-    for case in &mut cases {
-        case.pause = PAUSE;
-    }
-    Ok(cases)
+    // No pause between them: the commands of a session follow each other.
+    Ok(vec![Case::command(peer_name, peer), asked, by_hand])
 }
 
 /// A session that is stopped in the end.
