@@ -1,6 +1,8 @@
 //! A Docker engine of our own, for as long as something is measured or drilled; and what engines leave.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -124,8 +126,28 @@ impl Drop for PrivateEngine {
         } else if let Err(error) = self.process.wait() {
             eprintln!("xtask: the private engine cannot be waited for: {error}");
         }
+        end_shims(&self.top);
         unmount_below(&self.top);
     }
+}
+
+/// An engine that was killed forgets some of those that held its containers, and they wait for it for ever. They are known by the
+/// socket that they were to tell it over, which was in its own directory.
+fn end_shims(dir: &Path) {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for process in entries {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let name = process.file_name();
+        if is_shim(&line, dir) && !works(Command::new("kill").arg("-KILL").arg(&name)) {
+            eprintln!("xtask: {} of the private engine stays", name.display());
+        }
+    }
+}
+
+fn is_shim(line: &[u8], dir: &Path) -> bool {
+    let mut words = line.split(|byte| *byte == 0).map(|word| Path::new(OsStr::from_bytes(word)));
+    words.next().is_some_and(|program| program.ends_with("containerd-shim-runc-v2"))
+        && words.any(|word| word.starts_with(dir))
 }
 
 /// What an engine that was killed once may have left in its own directory. Whether nothing is mounted there now.
@@ -141,4 +163,17 @@ pub(crate) fn unmount_below(dir: &Path) -> bool {
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_shim_of_this_engine_is_one() {
+        let line = b"/usr/bin/containerd-shim-runc-v2\0-id\0a\0-address\0/place/engine/exec/sock\0";
+        assert!(is_shim(line, Path::new("/place/engine")));
+        assert!(!is_shim(line, Path::new("/place/eng")));
+        assert!(!is_shim(b"less\0/place/engine/log\0", Path::new("/place/engine")));
+    }
 }
