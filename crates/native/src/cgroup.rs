@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel_text;
 use crate::sys::SysError;
-pub use place::{SUPERVISOR, claim_place};
+pub use place::{DELEGATE, SUPERVISOR, claim_place};
 pub(crate) use place::{Survey, claim, claim_unified, survey, survey_separate};
 
 /// How the names of our groups begin.

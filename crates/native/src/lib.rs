@@ -68,7 +68,7 @@ pub mod witness;
 mod workspace;
 
 pub use blocked::PLACEHOLDERS;
-pub use cgroup::{SUPERVISOR, claim_place, names_with, sweep};
+pub use cgroup::{DELEGATE, SUPERVISOR, claim_place, names_with, sweep};
 pub use recipe::Step;
 pub use result::RESULT;
 pub use sys::SysError;

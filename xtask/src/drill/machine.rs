@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use super::Asked;
 use super::report::Report;
 use crate::cargo::{succeed, target_dir};
 use crate::place::Place;
-use crate::provide::is_there;
+use crate::provide::{is_there, package};
 
 const INSIDE: &str = include_str!("machine/inside.sh");
 const PACKAGES: &str = "systemd-sysv,dbus,dbus-user-session,libpam-systemd,linux-image-amd64,initramfs-tools,udev,\
@@ -34,13 +34,13 @@ TTYPath=/dev/ttyS0
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 pub(super) fn perform(asked: &Asked) -> Result<Report> {
-    for (program, package) in [
+    for (program, package_of) in [
         ("qemu-system-x86_64", "qemu-system-x86"),
         ("mmdebstrap", "mmdebstrap"),
         ("mke2fs", "e2fsprogs"),
     ] {
         if !is_there(program) {
-            bail!("{program} is missing: apt-get install {package}");
+            package(package_of).with_context(|| format!("{program} is missing"))?;
         }
     }
     let place = Place::new()?;

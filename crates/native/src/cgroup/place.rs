@@ -21,8 +21,9 @@ pub const SUPERVISOR: &str = "cofferdam.supervisor";
 const MANAGED: &str = "log in where systemd runs a service manager for you (`sudo loginctl enable-linger $USER` keeps one), \
      or run it as root";
 
-const DELEGATE: &str = "let systemd hand the controllers to users: `[Service]` and `Delegate=cpu memory pids` in \
-     /etc/systemd/system/user@.service.d/delegate.conf, then `sudo systemctl daemon-reload` and a new login; or run it as root";
+/// What the owner of a host can do where a controller is not given to users.
+pub const DELEGATE: &str = "let systemd hand the controllers to users: `[Service]` and `Delegate=cpu memory pids` in \
+     /etc/systemd/system/user@.service.d/delegate.conf, then sudo systemctl daemon-reload and a new login";
 
 /// The hierarchies that limits can be held in.
 #[derive(Debug)]
@@ -133,7 +134,7 @@ fn unified(mount: &str, own: Option<String>) -> Survey {
         .filter(|c| !here.split_ascii_whitespace().any(|name| name == c.name()))
         .map(|c| {
             let reason = format!("the {} controller is not given to {}", c.name(), base.display());
-            (c, Lack { reason, remedy: DELEGATE.to_owned() })
+            (c, Lack { reason, remedy: format!("{DELEGATE}; or run it as root") })
         })
         .collect();
     Survey::Unified { base, lacks }

@@ -45,11 +45,8 @@ pub(crate) fn aside<T>(
         unsafe { ManuallyDrop::drop(&mut call.body) };
         return Err(SysError::on("clone", subject, error));
     }
-    // SAFETY: the pid is that of our own child, which nobody else reaps; no status is asked for, for the
-    // answer says how it went.
-    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } == -1
-        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-    {}
+    // Its answer says how it went.
+    take_away(pid);
     call.answer.ok_or_else(|| {
         SysError::on(
             "clone",
@@ -57,6 +54,14 @@ pub(crate) fn aside<T>(
             io::Error::other("the process was killed before it was done"),
         )
     })
+}
+
+/// Waits for the end of a child of ours that nobody else waits for, whatever its end is.
+pub(super) fn take_away(pid: i32) {
+    // SAFETY: no status is asked for.
+    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } == -1
+        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    {}
 }
 
 /// A stack of 64 KiB for such a process, aligned as processors want it. Only what is used of it becomes memory.

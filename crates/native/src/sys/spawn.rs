@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::ptr;
 
-use super::aside::Stack;
+use super::aside::{Stack, take_away};
 use super::{SysError, signal_set};
 
 /// Has every signal do what it does by default, whatever whoever started us had it do. Only one that tells of a
@@ -89,10 +89,7 @@ pub(crate) fn spawn(file: &CStr, image: &Image, ends: Ends<'_>) -> Result<i32, i
     match start.failure {
         None => Ok(pid),
         Some(errno) => {
-            // SAFETY: our own child, which has ended; its status says nothing that we do not know.
-            while unsafe { libc::waitpid(pid, ptr::null_mut(), 0) } == -1
-                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-            {}
+            take_away(pid);
             Err(io::Error::from_raw_os_error(errno))
         }
     }

@@ -3,6 +3,7 @@
 use std::io;
 
 use cofferdam_core::caps::Lack;
+use cofferdam_native::DELEGATE;
 
 use super::{Controller, Facts, Found, Layout, Trial, Version};
 use crate::doctor::Who;
@@ -14,13 +15,14 @@ const PIDS: Question = Question::new("cgroup.pids", "process limit");
 const CPU: Question = Question::new("cgroup.cpu", "cpu limit");
 const DELEGATION: Question = Question::new("cgroup.delegation", "a control group of our own");
 
-const DELEGATE: &str = "let systemd hand the controllers to users: `[Service]` and \
-    `Delegate=cpu memory pids` in /etc/systemd/system/user@.service.d/delegate.conf, then \
-    sudo systemctl daemon-reload and a new login; or give limits up by name with --relax limits";
-
 /// Version 1 cannot be handed to users safely, so systemd does not.
 const UNIFY: &str = "boot with version 2 only (systemd.unified_cgroup_hierarchy=1), where users can be \
     given groups, or run as root; or give limits up by name with --relax limits";
+
+/// A remedy, and what one can do without it.
+fn relaxing(remedy: &str) -> String {
+    format!("{remedy}; or give limits up by name with --relax limits")
+}
 
 pub(super) fn judge(facts: io::Result<Facts>, who: Who) -> Vec<Check> {
     let facts = match facts {
@@ -63,7 +65,7 @@ fn limit(controller: Controller, found: Option<&Found>, lack: Option<&Lack>, who
                 "use a kernel with the {name} controller (for memory it may need \
                  cgroup_enable=memory on its command line); or --relax limits"
             ),
-            Who::Ordinary => DELEGATE.to_owned(),
+            Who::Ordinary => relaxing(DELEGATE),
         };
         return question.warn(format!("no {name} controller where we are"), remedy);
     };
@@ -96,12 +98,14 @@ fn delegation(facts: &Facts, who: Who) -> Check {
             }
             (Trial::Refused(error), Who::Ordinary) => {
                 return match (one.version, &facts.lack) {
-                    (Version::V2, Some(lack)) => DELEGATION.warn(
-                        lack.reason.as_str(),
-                        format!("{}; or give limits up by name with --relax limits", lack.remedy),
-                    ),
+                    (Version::V2, Some(lack)) => {
+                        DELEGATION.warn(lack.reason.as_str(), relaxing(&lack.remedy))
+                    }
                     (version, _) => {
-                        let remedy = if version == Version::V1 { UNIFY } else { DELEGATE };
+                        let remedy = match version {
+                            Version::V1 => UNIFY.to_owned(),
+                            Version::V2 => relaxing(DELEGATE),
+                        };
                         DELEGATION.warn(format!("no group can be made in {dir}: {error}"), remedy)
                     }
                 };
