@@ -2,7 +2,7 @@
 //!
 //! [`begin`] makes a process with new namespaces that confines itself by the
 //! [recipe](crate::recipe), reports what it came to, and waits; [`bear`] and [`Unsupplied::supply`] are the two
-//! halves of that. [`Waiting::go`] tells it what to run, and
+//! halves of that. [`Received::order`] tells it what to run, and
 //! [`Begun::go`] what to run as soon as it stands. A sandbox that was prepared long ago and one that was
 //! made for this very command are made, confined, read back and started by the same lines.
 //!
@@ -27,7 +27,7 @@ pub use error::ConfineError;
 pub(crate) use prepare::check_owners;
 pub use prepare::{Begun, Handed, Preparation, Prepared, Unsupplied, bear, begin, prepare};
 pub use room::{Guest, Room};
-pub use waiting::{Notes, Running, Waiting};
+pub use waiting::{Notes, Received, Running, Waiting};
 
 /// What to start, and where its traces go.
 #[derive(Debug)]

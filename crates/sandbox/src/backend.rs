@@ -153,6 +153,9 @@ impl Finish {
 pub(crate) trait Observer: Watch {
     fn standing(&mut self, standing: Standing);
 
+    /// The sandbox or the command in it is at work, and nobody waits for us for a moment.
+    fn at_leisure(&mut self);
+
     /// Something that is forbidden succeeded when the sandbox tried it itself.
     fn violated(&mut self, violation: &Violation);
 

@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cofferdam_core::plan::Profile;
 use cofferdam_native::channel::{Channel, Message};
-use cofferdam_native::confined::{ConfineError, Confinement, Running, Waiting};
+use cofferdam_native::confined::{ConfineError, Confinement, Received, Running};
 use cofferdam_native::process::StartError;
 
 use crate::state::{StateDir, StateError};
@@ -60,6 +60,13 @@ pub enum LauncherError {
 pub(crate) struct Lease<'a> {
     launcher: &'a Launcher,
     name: String,
+}
+
+/// What a launcher answered, and what came with that.
+struct Answered {
+    answer: Answer,
+    below: Vec<u8>,
+    descriptors: Vec<OwnedFd>,
 }
 
 /// The launcher is gone, and with it the sandbox.
@@ -114,11 +121,11 @@ impl Launcher {
         confinement: &Confinement<'_>,
     ) -> Result<(Running, Lease<'_>), StartError> {
         let Confinement { plan, run_id, state, stdin } = *confinement;
-        let (profile, run) = (Box::new(Profile::of(plan)), run_id.to_owned());
-        let request = Request::Take { profile, run, dir: state.to_owned().into() };
-        let (answer, descriptors) = self.ask(&request).map_err(|Lost| gone())?;
-        let (name, notes) = match answer {
-            Answer::Handed { name, notes } => (name, notes),
+        let request = Request::Take { run: run_id.to_owned(), dir: state.to_owned().into() };
+        let question = wire::with_below(&request, &wire::bytes(&Profile::of(plan)));
+        let Answered { answer, below, descriptors } = self.ask(&question).map_err(|Lost| gone())?;
+        let name = match answer {
+            Answer::Handed { name } => name,
             Answer::Refused { message, remedy } => {
                 return Err(ConfineError::Reported { message, remedy }.into());
             }
@@ -131,7 +138,11 @@ impl Launcher {
         let Ok([pidfd, control]) = <[OwnedFd; 2]>::try_from(descriptors) else {
             return Err(gone());
         };
-        match Waiting::received(*notes, pidfd, control).go(plan, run_id, stdin) {
+        let started = Received { pidfd, control }.order(plan, run_id, stdin).and_then(|sent| {
+            let notes = serde_json::from_slice(&below).map_err(|_| gone())?;
+            sent.started(notes, plan)
+        });
+        match started {
             Ok(running) => Ok((running, lease)),
             Err(error) => {
                 // The error stands; what of the sandbox would not go is swept with the launcher.
@@ -141,12 +152,13 @@ impl Launcher {
         }
     }
 
-    fn ask(&self, request: &Request) -> Result<(Answer, Vec<OwnedFd>), Lost> {
+    fn ask(&self, question: &[u8]) -> Result<Answered, Lost> {
         let mut channel = self.lock();
         let answer = channel.as_ref().and_then(|channel| {
-            channel.send(&wire::bytes(request), &[]).ok()?;
+            channel.send(question, &[]).ok()?;
             let Message { bytes, descriptors } = channel.receive().ok()??;
-            Some((serde_json::from_slice(&bytes).ok()?, descriptors))
+            let (answer, below) = wire::read(&bytes).ok()?;
+            Some(Answered { answer, below: below.to_vec(), descriptors })
         });
         if answer.is_none() {
             // Out of step with it there is no going on; closed, it ends.
@@ -171,8 +183,8 @@ impl Drop for Launcher {
 impl Lease<'_> {
     /// Has the sandbox taken down, and says what of it would not go.
     pub(crate) fn finish(self) -> Result<Vec<String>, Lost> {
-        match self.launcher.ask(&Request::Finish { name: self.name.clone() }) {
-            Ok((Answer::Finished { left }, _)) => Ok(left),
+        match self.launcher.ask(&wire::bytes(&Request::Finish { name: self.name.clone() })) {
+            Ok(Answered { answer: Answer::Finished { left }, .. }) => Ok(left),
             _ => Err(Lost),
         }
     }

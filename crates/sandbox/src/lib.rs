@@ -47,6 +47,7 @@ pub mod terminal;
 
 mod cause;
 mod clock;
+mod spare;
 mod tar;
 mod tree;
 mod waste;

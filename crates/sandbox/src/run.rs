@@ -272,8 +272,8 @@ pub(crate) fn perform_with(
     let mut record = Record::begun(run, command, at, actor.to_owned(), mark.owner, started_at);
     record.backend = Some(plan.backend);
     record.plan = Some(plan.clone());
-    let (halt, waste) = (Halt::by(signals), Waste::of(state));
-    let mut watcher = Watcher::new(&mut scribe, plan, &dir, base, &mut record, &halt, &waste);
+    let halt = Halt::by(signals);
+    let mut watcher = Watcher::new(&mut scribe, plan, &dir, base, &mut record, &halt, state);
     // Nothing is run that was not written down.
     let finish = match begun {
         Ok(begun) => begun.run(plan, &stage, &mut watcher),
@@ -285,7 +285,7 @@ pub(crate) fn perform_with(
     let is_gone = finish.cleanup.receipt == CleanupReceipt::Terminated;
     let sealing = match seen.sealing.take() {
         Some(sealing) => sealing,
-        None if is_gone => seal_run(&dir, base, &mut record, &halt, &waste),
+        None if is_gone => seal_run(&dir, base, &mut record, &halt, &Waste::of(state)),
         None => Sealing::Nothing,
     };
     let is_over = is_gone && !matches!(sealing, Sealing::Failed { again: Again::Yes, .. });

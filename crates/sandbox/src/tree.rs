@@ -5,4 +5,4 @@ mod names;
 mod removal;
 
 pub(crate) use names::Names;
-pub(crate) use removal::{remove_tree, remove_tree_at, remove_tree_unless};
+pub(crate) use removal::{empty_unless, remove_tree, remove_tree_at, remove_tree_unless};

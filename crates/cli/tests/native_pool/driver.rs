@@ -83,11 +83,12 @@ impl<'a> Driver<'a> {
         panic!("never from the pool");
     }
 
-    /// Whether the run got a directory that was prepared: the kernel knows where it was last.
+    /// Whether the run got a directory that was prepared: the kernel knows where it was last, which is in the run's
+    /// own or, when that is sealed, among the waste under the run's name.
     pub(crate) fn came_from(&self, ready: &BTreeMap<String, File>, record: &Value) -> bool {
-        let dir = self.run_dir(record);
+        let run = record["run"].as_str().unwrap();
         let place = |upper: &File| fs::read_link(format!("/proc/self/fd/{}", upper.as_raw_fd()));
-        ready.values().any(|upper| place(upper).unwrap().starts_with(&dir))
+        ready.values().any(|upper| place(upper).unwrap().to_string_lossy().contains(run))
     }
 
     pub(crate) fn run_dir(&self, record: &Value) -> PathBuf {

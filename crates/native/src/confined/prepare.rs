@@ -56,6 +56,13 @@ pub struct Begun {
     cgroup: Cgroup,
 }
 
+/// One that is not needed for anything any more before the command runs.
+#[derive(Debug)]
+pub struct Ahead {
+    begun: Begun,
+    ordered: Ordered,
+}
+
 /// A sandbox that stands and in which nothing runs yet.
 #[derive(Debug)]
 pub struct Prepared {
@@ -231,19 +238,30 @@ impl Begun {
         }
     }
 
-    /// Starts the command of the plan. The order is sent ahead: the sandbox takes it up when it stands and
-    /// has seen that it does, without waiting for us to hear of it.
+    /// Starts the command of the plan.
     pub fn go(
         self,
         plan: &Plan,
         run_id: &str,
         stdin: StdinKind,
     ) -> Result<(Running, Handed), StartError> {
-        let Self { child, control, cgroup } = self;
-        let ordered = match Ordered::give(&control, plan, run_id, stdin) {
-            Ok(ordered) => ordered,
-            Err(error) => return Err(first_word(&control, &child, error)),
-        };
+        self.order(plan, run_id, stdin)?.started(plan)
+    }
+
+    /// Sends the order ahead: the sandbox takes it up when it stands and has seen that it does, without waiting
+    /// for us to hear of it.
+    pub fn order(self, plan: &Plan, run_id: &str, stdin: StdinKind) -> Result<Ahead, StartError> {
+        match Ordered::give(&self.control, plan, run_id, stdin) {
+            Ok(ordered) => Ok(Ahead { begun: self, ordered }),
+            Err(error) => Err(first_word(&self.control, &self.child, error)),
+        }
+    }
+}
+
+impl Ahead {
+    /// Waits until the command runs.
+    pub fn started(self, plan: &Plan) -> Result<(Running, Handed), StartError> {
+        let Self { begun: Begun { child, control, cgroup }, ordered } = self;
         let facts = await_ready(&control).map_err(|error| given_up(&child, error))?;
         let notes = notes(&child, facts, &cgroup);
         let (waiting, handed) = Prepared { child, control, notes, cgroup }.hand_over()?;
@@ -295,6 +313,11 @@ impl Prepared {
     pub fn is_alive(&self) -> bool {
         let mut fds = [PollFd::new(&self.child.pidfd, PollFlags::IN)];
         poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
+    }
+
+    /// What was read back when it was made.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
     }
 
     /// Takes it apart: what is needed to give the order, and what is left to take the sandbox down.

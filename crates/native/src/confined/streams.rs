@@ -12,6 +12,7 @@ use crate::sys::SysError;
 pub(super) const NULL: &str = "/dev/null";
 
 /// Our ends.
+#[derive(Debug)]
 pub(super) struct Streams {
     /// Where the command reads from a pipe.
     pub(super) stdin: Option<OwnedFd>,

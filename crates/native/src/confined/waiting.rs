@@ -38,6 +38,41 @@ pub struct Waiting {
     pub(super) parent: Parent,
 }
 
+/// A sandbox that another process made and handed to us. Its order does not wait until we know what was read back.
+#[derive(Debug)]
+pub struct Received {
+    pub pidfd: OwnedFd,
+    pub control: OwnedFd,
+}
+
+/// Such a sandbox with its order.
+#[derive(Debug)]
+pub struct Sent {
+    pidfd: OwnedFd,
+    control: Channel,
+    ordered: Ordered,
+}
+
+impl Received {
+    /// Has it start the command of the plan, whose profile must be that of the sandbox.
+    pub fn order(self, plan: &Plan, run_id: &str, stdin: StdinKind) -> Result<Sent, StartError> {
+        let control = Channel::from(self.control);
+        let ordered = Ordered::give(&control, plan, run_id, stdin).map_err(|e| match e {
+            StartError::Confine(ConfineError::Sys(e)) if is_gone(&e) => ConfineError::Died.into(),
+            other => other,
+        })?;
+        Ok(Sent { pidfd: self.pidfd, control, ordered })
+    }
+}
+
+impl Sent {
+    /// Waits until the command runs.
+    pub fn started(self, notes: Notes, plan: &Plan) -> Result<Running, StartError> {
+        let Self { pidfd, control, ordered } = self;
+        Waiting { pidfd, control, notes, parent: Parent::Launcher }.run(ordered, plan)
+    }
+}
+
 /// A command that was started in a sandbox.
 #[derive(Debug)]
 pub struct Running {
@@ -52,23 +87,9 @@ pub struct Running {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Waiting {
-    /// One that another process made and handed to us.
-    pub fn received(notes: Notes, pidfd: OwnedFd, control: OwnedFd) -> Self {
-        Self { pidfd, control: control.into(), notes, parent: Parent::Launcher }
-    }
-
     /// For handing it on.
-    pub fn parts(&self) -> (&Notes, [BorrowedFd<'_>; 2]) {
-        (&self.notes, [self.pidfd.as_fd(), self.control.as_fd()])
-    }
-
-    /// Starts the command of the plan, whose profile must be that of the sandbox.
-    pub fn go(self, plan: &Plan, run_id: &str, stdin: StdinKind) -> Result<Running, StartError> {
-        let ordered = Ordered::give(&self.control, plan, run_id, stdin).map_err(|e| match e {
-            StartError::Confine(ConfineError::Sys(e)) if is_gone(&e) => ConfineError::Died.into(),
-            other => other,
-        })?;
-        self.run(ordered, plan)
+    pub fn parts(&self) -> [BorrowedFd<'_>; 2] {
+        [self.pidfd.as_fd(), self.control.as_fd()]
     }
 
     /// Waits until the order that was given is carried out.
@@ -100,6 +121,7 @@ impl Waiting {
 }
 
 /// An order that is on its way.
+#[derive(Debug)]
 pub(super) struct Ordered {
     /// Missing where it gets a terminal, whose master end comes with the answer.
     ours: Option<Streams>,

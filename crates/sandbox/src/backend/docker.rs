@@ -318,6 +318,7 @@ fn carry_out(
         effective,
         receipt: receipt.clone(),
     });
+    observer.at_leisure();
     // A container is never over at once.
     observer.notice(&Notice::Lasting);
     let caller = match (caller, stage.session) {

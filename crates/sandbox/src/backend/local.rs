@@ -39,6 +39,7 @@ pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -
     standing.effective.insert("pid".to_owned(), process.pid().into());
     standing.effective.insert("process_group".to_owned(), process.pid().into());
     observer.standing(standing);
+    observer.at_leisure();
     match supervise(
         process,
         passage(stage.streams),

@@ -74,11 +74,13 @@ pub(super) fn run(
     };
     let started = match begun {
         Begun::Ours(begun) => begun
-            .and_then(|begun| begun.go(plan, stage.run, stdin))
+            .and_then(|begun| begun.order(plan, stage.run, stdin))
+            .inspect(|_| observer.at_leisure())
+            .and_then(|ahead| ahead.started(plan))
             .map(|(running, handed)| (running, Keeper::Us(handed))),
         Begun::Launchers => {
             let asked = Confinement { plan, run_id: stage.run, state: stage.dir, stdin };
-            sandbox(stage.starter, &asked)
+            sandbox(stage.starter, &asked).inspect(|_| observer.at_leisure())
         }
     };
     let (Running { process, receipt, effective }, keeper) = match started {
@@ -179,6 +181,7 @@ pub(super) fn hold(
         room.effective.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into()));
     let (effective, receipt) = (effective.collect(), room.receipt.clone());
     observer.standing(Standing { effective, receipt, ..Standing::default() });
+    observer.at_leisure();
     observer.notice(&Notice::Lasting);
     let outcome = occupant.occupy(&room, plan, stage);
     Finish { outcome, usage: None, cleanup: cleanup(handed.finish()) }

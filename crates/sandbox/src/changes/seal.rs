@@ -32,7 +32,7 @@ use super::settled::Settled;
 use super::{Objects, SetError};
 use crate::clock;
 use crate::state::private_file;
-use crate::tree::{remove_tree, remove_tree_unless};
+use crate::tree::{empty_unless, remove_tree, remove_tree_unless};
 use crate::waste::Waste;
 
 /// The manifest until it is whole.
@@ -125,18 +125,23 @@ pub(crate) fn seal(request: &SealRequest<'_>, waste: &Waste) -> Result<Sealed, S
     let dir = request.dir;
     // The kernel's scratch space says nothing about changes. Its directories are the most of what has to be
     // removed after a short run.
-    throw_away(&dir.join(WORK), request, waste)?;
+    throw_away(WORK, request, waste)?;
     let sealed = set(request)?;
     clear(dir, request.halt)?;
+    // It goes last: while it is there, this is not over.
+    throw_away(UPPER, request, waste)?;
     Ok(sealed)
 }
 
-fn throw_away(work: &Path, request: &SealRequest<'_>, waste: &Waste) -> Result<(), SealError> {
+/// A directory of the run's that takes up no room.
+fn throw_away(name: &str, request: &SealRequest<'_>, waste: &Waste) -> Result<(), SealError> {
     let tree = match request.tree {
         Tree::Workspace => "workspace",
         Tree::GitCommon => "repository",
     };
-    waste.take(work, &format!("{}-{tree}", request.run)).map_err(SealError::io("remove", work))
+    let path = request.dir.join(name);
+    let unique = format!("{}-{tree}-{name}", request.run);
+    waste.take(&path, &unique).map_err(SealError::io("remove", &path))
 }
 
 /// The set, captured now or found as an earlier sealing left it. What it was captured from stays.
@@ -336,7 +341,7 @@ fn what_was_sealed(mut file: &File) -> Result<Sealed, SealError> {
     Ok(Sealed { hash, summary, left_out, first: None })
 }
 
-/// Removes what the set was made of. The upper directory goes last: while it is there, this is not over.
+/// Removes what the set was made of, but for the upper directory itself.
 fn clear(dir: &Path, halt: &Halt<'_>) -> Result<(), SealError> {
     Deposit::of(dir).close(halt).map_err(SealError::io("close", dir))?;
     for name in [BASES, PLACEHOLDERS, COPIED] {
@@ -348,11 +353,12 @@ fn clear(dir: &Path, halt: &Halt<'_>) -> Result<(), SealError> {
             _ => {}
         }
     }
-    for name in [INHERITED, UPPER, COPY] {
+    for name in [INHERITED, COPY] {
         let path = dir.join(name);
         remove_tree_unless(&path, halt).map_err(SealError::io("remove", &path))?;
     }
-    Ok(())
+    let upper = dir.join(UPPER);
+    empty_unless(&upper, halt).map_err(SealError::io("empty", &upper))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cofferdam_core::plan::Plan;
 use cofferdam_native::{GIT_UPPER, GIT_WORK, PLACEHOLDERS, RESULT, UPPER, WORK};
 
 use crate::clock;
@@ -17,8 +18,18 @@ use crate::runs::current_owner;
 use crate::state::{StateDir, StateError, keep_apart, make_private_dir, private_file};
 use crate::tree::remove_tree;
 
-/// What a run gets of a prepared sandbox's directory.
-const LAYERS: [&str; 6] = [UPPER, WORK, GIT_UPPER, GIT_WORK, PLACEHOLDERS, RESULT];
+/// What a run of this plan gets of a prepared sandbox's directory.
+pub(super) fn layers(plan: &Plan) -> Vec<&'static str> {
+    let mut names = vec![UPPER, WORK, PLACEHOLDERS];
+    if plan.repository.is_some() {
+        names.extend([GIT_UPPER, GIT_WORK]);
+    }
+    if plan.result.is_some() {
+        names.push(RESULT);
+    }
+    names
+}
+
 const OWNER: &str = "owner.json";
 /// A launcher that died before it said who it is leaves a directory that is older than this.
 const UNNAMED: Duration = Duration::from_secs(60);
@@ -80,10 +91,10 @@ impl Pool {
 impl Place {
     /// Moves the layers into a run's directory, all or none. The sandbox holds them by descriptor and
     /// does not see the move.
-    pub(super) fn give_to(&self, run: &Path) -> io::Result<()> {
-        let moved = LAYERS.iter().try_for_each(|name| shift(&self.dir, run, name));
+    pub(super) fn give_to(&self, run: &Path, layers: &[&str]) -> io::Result<()> {
+        let moved = layers.iter().try_for_each(|name| shift(&self.dir, run, name));
         if moved.is_err() {
-            for name in LAYERS {
+            for name in layers {
                 shift(run, &self.dir, name)?;
             }
         }
@@ -205,7 +216,7 @@ mod tests {
         let state = StateDir::open(dir.path()).unwrap();
         let place = Pool::open(&state).unwrap().place().unwrap();
         fs::create_dir(place.dir.join(UPPER)).unwrap();
-        place.give_to(dir.path()).unwrap();
+        place.give_to(dir.path(), &[UPPER, WORK]).unwrap();
         assert!(dir.path().join(UPPER).exists() && place.dir.exists());
         assert_eq!(place.remove(), None);
     }

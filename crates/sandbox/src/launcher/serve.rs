@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
-use cofferdam_core::plan::Profile;
 use cofferdam_native::channel::Channel;
 use cofferdam_native::confined::{ConfineError, Handed, Preparation, Waiting, begin, prepare};
 use cofferdam_native::process::StartError;
@@ -12,7 +12,7 @@ use cofferdam_native::witness::Witness;
 
 use super::LauncherError;
 use super::place::{Place, Pool};
-use super::shelf::{Depth, Ready, Shelf};
+use super::shelf::{Asked, Depth, Ready, Shelf};
 use super::wire::{self, Answer, Request};
 use crate::backend::local::told;
 use crate::state::{StateDir, StateError};
@@ -68,24 +68,44 @@ impl Serving {
                 continue;
             }
             let Some(message) = channel.receive().map_err(broken)? else { return Ok(()) };
-            let request = serde_json::from_slice(&message.bytes)
-                .map_err(|source| LauncherError::Garbled { source })?;
-            let (answer, waiting) = match request {
-                Request::Take { profile, run, dir } => self.take(&profile, run, &dir),
+            let garbled = |source| LauncherError::Garbled { source };
+            let (request, below) = wire::read(&message.bytes).map_err(garbled)?;
+            let (answer, handed) = match request {
+                Request::Take { run, dir } => {
+                    let profile = self.profile(below).map_err(garbled)?;
+                    self.take(&profile, run, &dir)
+                }
                 Request::Finish { name } => (Answer::Finished { left: self.finish(&name) }, None),
             };
-            let descriptors = waiting.as_ref().map(|waiting| waiting.parts().1);
-            let descriptors = descriptors.as_ref().map_or(&[][..], |both| &both[..]);
-            channel.send(&wire::bytes(&answer), descriptors).map_err(broken)?;
+            match handed {
+                Some((waiting, notes)) => {
+                    channel.send(&wire::with_below(&answer, &notes), &waiting.parts())
+                }
+                None => channel.send(&wire::bytes(&answer), &[]),
+            }
+            .map_err(broken)?;
         }
     }
 
-    fn take(&mut self, profile: &Profile, run: String, dir: &Path) -> (Answer, Option<Waiting>) {
-        match self.provide(profile, run, dir) {
-            Ok((name, waiting)) => {
-                let notes = Box::new(waiting.parts().0.clone());
-                (Answer::Handed { name, notes }, Some(waiting))
+    /// The profile that these bytes are. One that is on a shelf is known by them.
+    fn profile(&self, bytes: &[u8]) -> serde_json::Result<Rc<Asked>> {
+        match self.shelves.iter().find(|shelf| shelf.asked.bytes == bytes) {
+            Some(shelf) => Ok(shelf.asked.clone()),
+            None => {
+                let profile = serde_json::from_slice(bytes)?;
+                Ok(Rc::new(Asked { bytes: bytes.to_vec(), profile }))
             }
+        }
+    }
+
+    fn take(
+        &mut self,
+        asked: &Rc<Asked>,
+        run: String,
+        dir: &Path,
+    ) -> (Answer, Option<(Waiting, Vec<u8>)>) {
+        match self.provide(asked, run, dir) {
+            Ok((name, waiting, notes)) => (Answer::Handed { name }, Some((waiting, notes))),
             Err(StartError::Confine(ConfineError::Violated { violation })) => {
                 (Answer::Violated { violation }, None)
             }
@@ -99,20 +119,24 @@ impl Serving {
     /// A prepared sandbox where there is a good one, else a new one, named after the run.
     fn provide(
         &mut self,
-        profile: &Profile,
+        asked: &Rc<Asked>,
         run: String,
         dir: &Path,
-    ) -> Result<(String, Waiting), StartError> {
+    ) -> Result<(String, Waiting, Vec<u8>), StartError> {
+        let profile = &asked.profile;
         // A prepared sandbox has an upper directory of its own, and an empty one.
         let witness = Witness::of(profile).filter(|_| profile.plan().from.is_none());
-        let ready = witness.and_then(|witness| self.ready(profile, &witness, dir));
-        let (place, prepared) = match ready {
-            Some(Ready { prepared, place, .. }) => (place, prepared),
+        let ready = witness.and_then(|witness| self.ready(asked, &witness, dir));
+        let (place, prepared, notes) = match ready {
+            Some(Ready { prepared, notes, place, .. }) => (place, prepared, notes),
             None => {
                 let place = self.pool.place_of(run).map_err(unplaced)?;
                 let asked = Preparation { profile, name: &place.name, state: dir };
                 match prepare(&asked) {
-                    Ok(prepared) => (place, prepared),
+                    Ok(prepared) => {
+                        let notes = wire::bytes(prepared.notes());
+                        (place, prepared, notes)
+                    }
                     Err(error) => {
                         // Where it would not go, it is swept when we are gone.
                         place.remove();
@@ -124,17 +148,16 @@ impl Serving {
         let (waiting, handed) = prepared.hand_over()?;
         let name = place.name.clone();
         self.running.insert(name.clone(), Lent { handed, place });
-        Ok((name, waiting))
+        Ok((name, waiting, notes))
     }
 
     /// Remembers the profile, and looks whether there is a sandbox of it.
-    fn ready(&mut self, profile: &Profile, witness: &Witness, dir: &Path) -> Option<Ready> {
+    fn ready(&mut self, asked: &Rc<Asked>, witness: &Witness, dir: &Path) -> Option<Ready> {
         if self.depth.get() == 0 {
             return None;
         }
-        let at = self.shelves.iter().position(|shelf| shelf.profile == *profile);
-        let mut shelf =
-            at.map_or_else(|| Shelf::new(profile.clone()), |at| self.shelves.remove(at));
+        let at = self.shelves.iter().position(|shelf| shelf.asked.profile == asked.profile);
+        let mut shelf = at.map_or_else(|| Shelf::new(asked.clone()), |at| self.shelves.remove(at));
         shelf.is_filled = true;
         let ready = shelf.take(witness, dir, &mut self.trash);
         self.shelves.insert(0, shelf);
@@ -186,18 +209,21 @@ impl Serving {
         let mut begun = Vec::new();
         for _ in 0..AT_ONCE.min(self.depth.get() - shelf.ready.len()) {
             // Before the making: what changes meanwhile is then seen as a change.
-            let Some(witness) = Witness::of(&shelf.profile) else {
+            let profile = &shelf.asked.profile;
+            let Some(witness) = Witness::of(profile) else {
                 shelf.is_filled = false;
                 break;
             };
             let place = self.pool.place()?;
-            let asked =
-                Preparation { profile: &shelf.profile, name: &place.name, state: &place.dir };
+            let asked = Preparation { profile, name: &place.name, state: &place.dir };
             begun.push((begin(&asked), place, witness));
         }
         for (begun, place, witness) in begun {
             match begun.and_then(|begun| begun.finish()) {
-                Ok(prepared) => shelf.ready.push_back(Ready { prepared, place, witness }),
+                Ok(prepared) => {
+                    let notes = wire::bytes(prepared.notes());
+                    shelf.ready.push_back(Ready { prepared, notes, place, witness });
+                }
                 Err(_) => {
                     shelf.is_filled = false;
                     place.remove();

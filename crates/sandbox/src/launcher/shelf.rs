@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
+use std::rc::Rc;
 use std::str::FromStr;
 
 use cofferdam_core::plan::Profile;
 use cofferdam_native::confined::Prepared;
 use cofferdam_native::witness::Witness;
 
-use super::place::Place;
+use super::place::{Place, layers};
 
 /// How many sandboxes are kept ready for one profile. None means that each is made when asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,8 @@ impl FromStr for Depth {
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) prepared: Prepared,
+    /// What was read back of it, as it is told.
+    pub(super) notes: Vec<u8>,
     pub(super) place: Place,
     pub(super) witness: Witness,
 }
@@ -69,18 +72,25 @@ impl Ready {
     }
 }
 
+/// A profile, and the bytes that it was asked for by.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) bytes: Vec<u8>,
+    pub(super) profile: Profile,
+}
+
 /// Those of one profile, oldest first.
 #[derive(Debug)]
 pub(super) struct Shelf {
-    pub(super) profile: Profile,
+    pub(super) asked: Rc<Asked>,
     pub(super) ready: VecDeque<Ready>,
     /// Cleared where one could not be made: then none is tried until the profile is asked for again.
     pub(super) is_filled: bool,
 }
 
 impl Shelf {
-    pub(super) fn new(profile: Profile) -> Self {
-        Self { profile, ready: VecDeque::new(), is_filled: true }
+    pub(super) fn new(asked: Rc<Asked>) -> Self {
+        Self { asked, ready: VecDeque::new(), is_filled: true }
     }
 
     /// The first that is as good as a new one, its traces moved to `dir`. Those before it go to `trash`.
@@ -90,10 +100,11 @@ impl Shelf {
         dir: &Path,
         trash: &mut Vec<Ready>,
     ) -> Option<Ready> {
+        let layers = layers(self.asked.profile.plan());
         while let Some(ready) = self.ready.pop_front() {
             if ready.witness == *now
                 && ready.prepared.is_alive()
-                && ready.place.give_to(dir).is_ok()
+                && ready.place.give_to(dir, &layers).is_ok()
             {
                 return Some(ready);
             }

@@ -19,7 +19,8 @@ use crate::changes::bases::BaseKeeper;
 use crate::changes::halt::Halt;
 use crate::runs::evidence::of_receipt;
 use crate::runs::{OutputKeeper, Scribe};
-use crate::state::StateError;
+use crate::spare::Spare;
+use crate::state::{StateDir, StateError};
 use crate::waste::Waste;
 
 /// What was seen by the end.
@@ -45,7 +46,8 @@ pub(super) struct Watcher<'a> {
     dir: &'a Path,
     record: &'a mut Record,
     halt: &'a Halt<'a>,
-    waste: &'a Waste,
+    waste: Waste,
+    spare: Spare,
     bases: Option<BaseKeeper>,
     /// The first event that could not be written; reported when the run is over, for a run is not
     /// killed because its log is full.
@@ -60,14 +62,26 @@ impl<'a> Watcher<'a> {
         base: Moment,
         record: &'a mut Record,
         halt: &'a Halt<'a>,
-        waste: &'a Waste,
+        state: &StateDir,
     ) -> Self {
         let keeper =
             |name| OutputKeeper::new(dir.join(name), plan.limits.output, scribe.redactor());
         let (stdout, stderr) = (keeper("stdout"), keeper("stderr"));
-        let (seen, bases) = (Seen::default(), None);
-        let trouble = None;
-        Self { scribe, plan, stdout, stderr, seen, base, dir, record, halt, waste, bases, trouble }
+        Self {
+            scribe,
+            plan,
+            stdout,
+            stderr,
+            seen: Seen::default(),
+            base,
+            dir,
+            record,
+            halt,
+            waste: Waste::of(state),
+            spare: Spare::of(state),
+            bases: None,
+            trouble: None,
+        }
     }
 
     fn keep_bases(&mut self) {
@@ -151,8 +165,11 @@ impl Observer for Watcher<'_> {
         self.seen.container_id = standing.container_id;
         self.seen.effective = standing.effective;
         self.seen.receipt = standing.receipt;
-        // The command is at work: nobody waits for us.
+    }
+
+    fn at_leisure(&mut self) {
         self.waste.reduce();
+        self.spare.provide();
     }
 
     fn violated(&mut self, violation: &Violation) {
@@ -170,6 +187,7 @@ impl Observer for Watcher<'_> {
         if let Some(bases) = &self.bases {
             bases.stop();
         }
-        self.seen.sealing = Some(seal_run(self.dir, self.base, self.record, self.halt, self.waste));
+        self.seen.sealing =
+            Some(seal_run(self.dir, self.base, self.record, self.halt, &self.waste));
     }
 }

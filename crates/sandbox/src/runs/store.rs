@@ -14,7 +14,8 @@ use cofferdam_core::spec::Purpose;
 use serde_json::Value;
 
 use super::Mark;
-use crate::state::{StateDir, StateError, make_private_dir, private_file, write_atomically};
+use crate::spare::Spare;
+use crate::state::{StateDir, StateError, private_file, write_atomically};
 use crate::tree::remove_tree;
 
 /// Files in a run's directory.
@@ -64,7 +65,7 @@ impl Store {
         let text = serde_json::to_vec(mark)
             .unwrap_or_else(|_| unreachable!("a mark is numbers and names"));
         let written = marker.write_all(&text).map_err(StateError::io("write", &path));
-        if let Err(error) = written.and_then(|()| make_private_dir(&self.dir(run))) {
+        if let Err(error) = written.and_then(|()| Spare::of(&self.state).give(&self.dir(run))) {
             // Nothing was begun. An empty mark could be one that is about to be written, and would be left
             // alone for a minute.
             fs::remove_file(&path).map_err(StateError::io("remove", &path))?;

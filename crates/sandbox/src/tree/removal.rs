@@ -34,12 +34,25 @@ pub(crate) fn remove_tree_at(top: BorrowedFd<'_>, name: &OsStr) -> io::Result<()
     remove(top, name, &Halt::never())
 }
 
+/// Removes all that is in a directory, if it is there, until told to stop.
+pub(crate) fn empty_unless(dir: &Path, halt: &Halt<'_>) -> io::Result<()> {
+    match open(CWD, dir.as_os_str()) {
+        Err(Errno::NOENT) => Ok(()),
+        answer => empty(answer?, halt),
+    }
+}
+
 fn remove(top: BorrowedFd<'_>, name: &OsStr, halt: &Halt<'_>) -> io::Result<()> {
-    let mut here = match open(top, name) {
+    match open(top, name) {
         Err(Errno::NOENT) => return Ok(()),
-        answer => answer?,
-    };
-    let mut levels = vec![enter(&here, name.to_owned(), halt)?];
+        answer => empty(answer?, halt)?,
+    }
+    Ok(unlinkat(top, name, AtFlags::REMOVEDIR)?)
+}
+
+fn empty(top: OwnedFd, halt: &Halt<'_>) -> io::Result<()> {
+    let mut here = top;
+    let mut levels = vec![enter(&here, OsString::new(), halt)?];
     while let Some(level) = levels.last_mut() {
         if let Some(name) = level.directories.pop() {
             let below = open(here.as_fd(), &name)?;
@@ -48,10 +61,7 @@ fn remove(top: BorrowedFd<'_>, name: &OsStr, halt: &Halt<'_>) -> io::Result<()> 
             continue;
         }
         let Some(Level { name, .. }) = levels.pop() else { break };
-        let Some(parent) = levels.last() else {
-            unlinkat(top, name, AtFlags::REMOVEDIR)?;
-            break;
-        };
+        let Some(parent) = levels.last() else { break };
         // Held open, the directories of a deep tree would be too many.
         let above = openat(&here, "..", FLAGS, Mode::empty())?;
         if id(&above)? != parent.id {
