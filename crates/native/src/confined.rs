@@ -27,7 +27,7 @@ pub use error::ConfineError;
 pub(crate) use prepare::check_owners;
 pub use prepare::{Begun, Handed, Preparation, Prepared, Unsupplied, bear, begin, prepare};
 pub use room::{Guest, Room};
-pub use waiting::{Notes, Received, Running, Waiting};
+pub use waiting::{Draft, Notes, Received, Running, Waiting};
 
 /// What to start, and where its traces go.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cofferdam_core::plan::Profile;
 use cofferdam_native::channel::{Channel, Message};
-use cofferdam_native::confined::{ConfineError, Confinement, Received, Running};
+use cofferdam_native::confined::{ConfineError, Confinement, Draft, Received, Running};
 use cofferdam_native::process::StartError;
 
 use crate::state::{StateDir, StateError};
@@ -123,7 +123,9 @@ impl Launcher {
         let Confinement { plan, run_id, state, stdin } = *confinement;
         let request = Request::Take { run: run_id.to_owned(), dir: state.to_owned().into() };
         let question = wire::with_below(&request, &wire::bytes(&Profile::of(plan)));
-        let Answered { answer, below, descriptors } = self.ask(&question).map_err(|Lost| gone())?;
+        let draft = || Draft::new(plan, run_id, stdin);
+        let (Answered { answer, below, descriptors }, draft) =
+            self.ask(&question, draft).map_err(|Lost| gone())?;
         let name = match answer {
             Answer::Handed { name } => name,
             Answer::Refused { message, remedy } => {
@@ -138,7 +140,8 @@ impl Launcher {
         let Ok([pidfd, control]) = <[OwnedFd; 2]>::try_from(descriptors) else {
             return Err(gone());
         };
-        let started = Received { pidfd, control }.order(plan, run_id, stdin).and_then(|sent| {
+        let started = draft.and_then(|draft| {
+            let sent = Received { pidfd, control }.order(draft)?;
             let notes = serde_json::from_slice(&below).map_err(|_| gone())?;
             sent.started(notes, plan)
         });
@@ -152,13 +155,19 @@ impl Launcher {
         }
     }
 
-    fn ask(&self, question: &[u8]) -> Result<Answered, Lost> {
+    /// Asks, and does what can be done until there is an answer.
+    fn ask<T>(
+        &self,
+        question: &[u8],
+        meanwhile: impl FnOnce() -> T,
+    ) -> Result<(Answered, T), Lost> {
         let mut channel = self.lock();
         let answer = channel.as_ref().and_then(|channel| {
             channel.send(question, &[]).ok()?;
+            let done = meanwhile();
             let Message { bytes, descriptors } = channel.receive().ok()??;
             let (answer, below) = wire::read(&bytes).ok()?;
-            Some(Answered { answer, below: below.to_vec(), descriptors })
+            Some((Answered { answer, below: below.to_vec(), descriptors }, done))
         });
         if answer.is_none() {
             // Out of step with it there is no going on; closed, it ends.
@@ -183,8 +192,9 @@ impl Drop for Launcher {
 impl Lease<'_> {
     /// Has the sandbox taken down, and says what of it would not go.
     pub(crate) fn finish(self) -> Result<Vec<String>, Lost> {
-        match self.launcher.ask(&wire::bytes(&Request::Finish { name: self.name.clone() })) {
-            Ok(Answered { answer: Answer::Finished { left }, .. }) => Ok(left),
+        let question = wire::bytes(&Request::Finish { name: self.name.clone() });
+        match self.launcher.ask(&question, || ()) {
+            Ok((Answered { answer: Answer::Finished { left }, .. }, ())) => Ok(left),
             _ => Err(Lost),
         }
     }

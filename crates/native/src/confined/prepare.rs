@@ -14,7 +14,7 @@ use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 
 use super::ConfineError;
 use super::room::Room;
-use super::waiting::{Notes, Ordered, Running, Waiting, await_report, is_gone};
+use super::waiting::{Draft, Notes, Ordered, Running, Waiting, await_report, is_gone};
 use crate::cgroup::{Cgroup, CgroupError, Controller, Survey, claim_unified, survey_separate};
 use crate::channel::Channel;
 use crate::confirm::network_namespace;
@@ -251,7 +251,7 @@ impl Begun {
     /// Sends the order ahead: the sandbox takes it up when it stands and has seen that it does, without waiting
     /// for us to hear of it.
     pub fn order(self, plan: &Plan, run_id: &str, stdin: StdinKind) -> Result<Ahead, StartError> {
-        match Ordered::give(&self.control, plan, run_id, stdin) {
+        match Draft::new(plan, run_id, stdin).and_then(|draft| draft.send(&self.control)) {
             Ok(ordered) => Ok(Ahead { begun: self, ordered }),
             Err(error) => Err(first_word(&self.control, &self.child, error)),
         }

@@ -21,12 +21,14 @@ pub(super) struct Streams {
 }
 
 /// The command's ends.
+#[derive(Debug)]
 pub(super) struct Theirs {
     stdin: Input,
     stdout: OwnedFd,
     stderr: OwnedFd,
 }
 
+#[derive(Debug)]
 enum Input {
     Ours,
     Made(OwnedFd),

@@ -10,7 +10,7 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::prepare::check_supported;
-use super::streams::Streams;
+use super::streams::{Streams, Theirs};
 use super::{ConfineError, holdings};
 use crate::cgroup::{InForce, OomCount};
 use crate::channel::{Channel, Message};
@@ -54,10 +54,10 @@ pub struct Sent {
 }
 
 impl Received {
-    /// Has it start the command of the plan, whose profile must be that of the sandbox.
-    pub fn order(self, plan: &Plan, run_id: &str, stdin: StdinKind) -> Result<Sent, StartError> {
+    /// Has it carry out an order for a plan whose profile must be that of the sandbox.
+    pub fn order(self, draft: Draft) -> Result<Sent, StartError> {
         let control = Channel::from(self.control);
-        let ordered = Ordered::give(&control, plan, run_id, stdin).map_err(|e| match e {
+        let ordered = draft.send(&control).map_err(|e| match e {
             StartError::Confine(ConfineError::Sys(e)) if is_gone(&e) => ConfineError::Died.into(),
             other => other,
         })?;
@@ -120,33 +120,43 @@ impl Waiting {
     }
 }
 
+/// An order with its streams, for a sandbox that may not be there yet.
+#[derive(Debug)]
+pub struct Draft {
+    message: Vec<u8>,
+    /// The command's ends and ours. Missing where it gets a terminal, whose master end comes with the answer.
+    streams: Option<(Theirs, Streams)>,
+}
+
+impl Draft {
+    pub fn new(plan: &Plan, run_id: &str, stdin: StdinKind) -> Result<Self, StartError> {
+        check_supported(plan)?;
+        let mut order = Order::of(plan, run_id, None)?;
+        let streams = if let StdinKind::Terminal(size) = stdin {
+            order.terminal = Some(size);
+            None
+        } else {
+            let (ours, theirs) = Streams::new(stdin).map_err(ConfineError::Sys)?;
+            Some((theirs, ours))
+        };
+        Ok(Self { message: order.encode()?, streams })
+    }
+
+    pub(super) fn send(self, control: &Channel) -> Result<Ordered, StartError> {
+        let Some((theirs, ours)) = self.streams else {
+            control.send(&self.message, &[]).map_err(ConfineError::Sys)?;
+            return Ok(Ordered { ours: None });
+        };
+        // Held open here, the command's own ends would never end: they go with `theirs`.
+        control.send(&self.message, &theirs.descriptors()).map_err(ConfineError::Sys)?;
+        Ok(Ordered { ours: Some(ours) })
+    }
+}
+
 /// An order that is on its way.
 #[derive(Debug)]
 pub(super) struct Ordered {
-    /// Missing where it gets a terminal, whose master end comes with the answer.
     ours: Option<Streams>,
-}
-
-impl Ordered {
-    pub(super) fn give(
-        control: &Channel,
-        plan: &Plan,
-        run_id: &str,
-        stdin: StdinKind,
-    ) -> Result<Self, StartError> {
-        check_supported(plan)?;
-        let mut order = Order::of(plan, run_id, None)?;
-        if let StdinKind::Terminal(size) = stdin {
-            order.terminal = Some(size);
-            control.send(&order.encode()?, &[]).map_err(ConfineError::Sys)?;
-            return Ok(Self { ours: None });
-        }
-        let order = order.encode()?;
-        let (ours, theirs) = Streams::new(stdin).map_err(ConfineError::Sys)?;
-        // Held open here, the command's own ends would never end: they go with `theirs`.
-        control.send(&order, &theirs.descriptors()).map_err(ConfineError::Sys)?;
-        Ok(Self { ours: Some(ours) })
-    }
 }
 
 pub(super) fn is_gone(error: &SysError) -> bool {
