@@ -106,6 +106,7 @@ enum Entry {
     Tasks(Vec<OwnedFd>),
 }
 
+/// Where is counted what the kernel has killed for want of memory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OomCount {
     file: PathBuf,
@@ -116,19 +117,9 @@ impl OomCount {
     pub(crate) fn in_file(file: PathBuf) -> Self {
         Self { file }
     }
-
-    /// `oom_kill N` stands in both versions, in different files. Unreadable means none was counted.
-    pub(crate) fn count(&self) -> u64 {
-        let text = kernel_text::read(&self.file).unwrap_or_default();
-        oom_kills(&text)
-    }
-
-    pub(crate) fn any(&self) -> bool {
-        self.count() > 0
-    }
 }
 
-/// The same count, open: for who asks again and again.
+/// The same count, open.
 #[derive(Debug)]
 pub(crate) struct OomTally {
     file: File,
@@ -145,6 +136,7 @@ impl OomTally {
     }
 }
 
+/// `oom_kill N` stands in both versions, in different files.
 fn oom_kills(text: &str) -> u64 {
     text.lines()
         .filter_map(|line| line.strip_prefix("oom_kill "))

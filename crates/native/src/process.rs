@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Stat, major, minor};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, set_child_subreaper};
 
-use crate::cgroup::{OomCount, OomTally};
+use crate::cgroup::OomTally;
 use crate::channel::Channel;
 use crate::confined::ConfineError;
 use crate::descendants::Bystanders;
@@ -59,7 +59,7 @@ pub(crate) enum Reach {
     /// The command itself, leader of its process group. Not confined.
     Group { bystanders: Bystanders },
     /// The first process of a sandbox, which passes signals on and reports the command's end.
-    Init { reports: OwnedFd, oom: Option<OomCount>, parent: Parent },
+    Init { reports: OwnedFd, oom: Option<OomTally>, parent: Parent },
     /// The first process of a sandbox that takes many commands; this one has a channel of its own.
     Member { channel: Channel, oom: Option<OomSince> },
 }

@@ -15,7 +15,6 @@ use cofferdam_core::record::Usage;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_process_group, pidfd_send_signal};
 
-use crate::cgroup::OomCount;
 use crate::descendants;
 use crate::process::{OomSince, Parent, Process, Reach};
 use crate::reserve::Lookout;
@@ -166,7 +165,9 @@ pub fn attend(
         Reach::Group { bystanders } => (false, descendants::end_all(bystanders, REAP)?),
         // The first process has ended everybody else before it reported the command's end; or it is dead
         // itself, and then the kernel has.
-        Reach::Init { oom, .. } => (oom.as_ref().is_some_and(OomCount::any), Vec::new()),
+        Reach::Init { oom, .. } => {
+            (oom.as_ref().is_some_and(|tally| tally.count() > 0), Vec::new())
+        }
         Reach::Member { oom, .. } => {
             (run.was_killed() && oom.as_ref().is_some_and(OomSince::any), Vec::new())
         }

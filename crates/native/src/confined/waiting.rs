@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::prepare::check_supported;
 use super::streams::{Streams, Theirs};
 use super::{ConfineError, holdings};
-use crate::cgroup::{InForce, OomCount};
+use crate::cgroup::{InForce, OomCount, OomTally};
 use crate::channel::{Channel, Message};
 use crate::order::Order;
 use crate::process::{Parent, Process, Reach, StartError, StdinKind};
@@ -96,6 +96,8 @@ impl Waiting {
     pub(super) fn run(self, ordered: Ordered, plan: &Plan) -> Result<Running, StartError> {
         let Self { pidfd, control, notes: Notes { pid, facts, in_force, oom }, parent } = self;
         let (_, descriptors) = await_started(plan, &control)?;
+        // Opened while the command is at work, it is only read when that is over.
+        let oom = oom.as_ref().and_then(OomTally::open);
         let (receipt, effective) = holdings::of(plan, &facts, &in_force);
         let (stdin, stdout, stderr, terminal) = match ordered.ours {
             Some(Streams { stdin, stdout, stderr }) => (stdin, stdout, Some(stderr), None),
