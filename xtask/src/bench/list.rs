@@ -40,6 +40,7 @@ pub(super) const BENCHES: &[Bench] = &[
     Bench { name: "growth-changes", kind: Kind::Curve(growth::changes), most_rounds: 1 },
     Bench { name: "growth-tasks", kind: Kind::Curve(growth::tasks), most_rounds: 1 },
     Bench { name: "growth-concurrency", kind: Kind::Curve(growth::concurrency), most_rounds: 1 },
+    Bench { name: "tasks-million", kind: Kind::Curve(growth::million_tasks), most_rounds: 1 },
     Bench { name: "changes-million", kind: Kind::Once(changes::million), most_rounds: 1 },
 ];
 

@@ -58,7 +58,7 @@ pub(super) fn perform(asked: &Asked) -> Result<Report> {
     report.count("kills", tally.kills.load(Ordering::Relaxed));
     let roles = tally.roles.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     for (role, count) in roles {
-        report.count(format!("  of a {role}"), count);
+        report.count(format!("  {role}"), count);
     }
     let mut seen = tally.seen.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     seen.extend(traces::ids(&scene.state()));
