@@ -64,7 +64,8 @@ Options:
                    or CONTAINER_HOST
   --own-engine     for `crash` and `server` with docker: an engine of the drill's own, which is killed and started again like any
                    other process
-  --program FILE   this program, and not the release binary, built first; not for `loop`, whose tests build their own
+  --program FILE   this program, and not the release binary, built first; its name must be `cofferdam`, by which its
+                   processes are known; not for `loop`, whose tests build their own
   --json           print JSON
   --help           this text
 
@@ -233,7 +234,7 @@ impl Options {
                     };
                 }
                 "--program" if drill != Drill::Loop => {
-                    options.program = Some(args.value("--program")?.into())
+                    options.program = Some(program(args.value("--program")?.into())?)
                 }
                 "--own-engine" if matches!(drill, Drill::Crash | Drill::Server) => {
                     options.asked.engine = Whose::Own
@@ -248,6 +249,15 @@ impl Options {
         }
         Ok(Some(options))
     }
+}
+
+/// One by another name would be taken for a command inside, and the parts of it never be killed.
+fn program(path: PathBuf) -> Result<PathBuf, Usage> {
+    if path.file_name().is_some_and(|name| name == "cofferdam") {
+        return Ok(path);
+    }
+    let path = path.display();
+    Err(Usage::new(format!("{path}: a drill knows its program by the name cofferdam; rename it")))
 }
 
 #[cfg(test)]
@@ -270,8 +280,11 @@ mod tests {
         assert!(parse(&["faults", "--sandbox", "docker"]).is_err());
         assert!(parse(&["loop", "--kills", "9"]).is_ok());
         assert!(
-            parse(&["loop", "--program", "x"]).is_err() && parse(&["loop", "--seed", "1"]).is_err()
+            parse(&["loop", "--program", "x/cofferdam"]).is_err()
+                && parse(&["loop", "--seed", "1"]).is_err()
         );
+        assert!(parse(&["crash", "--program", "x/cofferdam"]).is_ok());
+        assert!(parse(&["crash", "--program", "x/another"]).is_err());
         assert!(parse(&["crash", "--sandbox", "local"]).is_err());
         let own = parse(&["crash", "--own-engine", "--sandbox", "docker"]).unwrap().unwrap();
         assert_eq!(own.asked.engine, Whose::Own);
