@@ -63,6 +63,10 @@ impl Place {
             halt: &Halt::never(),
         };
         let sealed = seal(&request, &self.waste()).unwrap();
+        assert!(!is_due(&self.run));
+        // What takes up room is gone; only directories wait for that.
+        let left = self.dir.path().join(format!("state/waste/{}-workspace-upper", request.run));
+        assert!(!left.exists() || left.read_dir().unwrap().next().is_none());
         let mut set = crate::changes::ChangeSet::open(&self.run, &sealed.hash.to_string()).unwrap();
         let first = sealed.first.as_ref().map(Vec::len);
         assert_eq!(first, Some(sealed.summary.total().min(10) as usize));
