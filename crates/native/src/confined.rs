@@ -23,6 +23,7 @@ use std::path::Path;
 use cofferdam_core::plan::{Plan, Profile};
 
 use crate::process::{StartError, StdinKind};
+use crate::template::Templates;
 pub use error::ConfineError;
 pub(crate) use prepare::check_owners;
 pub use prepare::{Begun, Handed, Preparation, Prepared, Unsupplied, bear, begin, prepare};
@@ -37,12 +38,15 @@ pub struct Confinement<'a> {
     /// The run's directory, which exists. In stage mode the changes end up in `upper` in it.
     pub state: &'a Path,
     pub stdin: StdinKind,
+    /// Of a process that makes many.
+    pub templates: Option<&'a Templates>,
 }
 
 /// Starts the command of the plan, confined as the plan says. What is left to do when it has ended is
 /// [`Handed::finish`].
 pub fn start(confinement: &Confinement<'_>) -> Result<(Running, Handed), StartError> {
-    let Confinement { plan, run_id, state, stdin } = *confinement;
+    let Confinement { plan, run_id, state, stdin, templates } = *confinement;
     let profile = Profile::of(plan);
-    begin(&Preparation { profile: &profile, name: run_id, state })?.go(plan, run_id, stdin)
+    let preparation = Preparation { profile: &profile, name: run_id, state, templates };
+    begin(&preparation)?.go(plan, run_id, stdin)
 }

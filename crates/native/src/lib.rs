@@ -2,6 +2,7 @@
 //!
 //! - [`caps`]: what can be held on this host.
 //! - [`confined`]: starts a command in a sandbox; its steps, in order, are in `recipe`.
+//! - [`template`]: what many sandboxes have in common, made once.
 //! - [`witness`]: whether a sandbox that was prepared would still be made the same.
 //! - [`outside`]: a workspace mounted where a container engine can see it.
 //! - [`process`]: starts a command as the leader of its own process group.
@@ -63,6 +64,7 @@ pub mod supervise;
 mod supply;
 #[expect(unsafe_code, reason = "the one place for system calls that no safe wrapper covers")]
 mod sys;
+pub mod template;
 pub mod terminal;
 pub mod witness;
 mod workspace;

@@ -91,7 +91,8 @@ pub fn show(plan: &Plan, state: &Path, place: &Path) -> Result<View, SysError> {
         .create(place)
         .map_err(|e| SysError::on("mkdir", place.display(), e))?;
     let layers = open_dir(state)?;
-    let root = Root::new(open_dir(place)?, &plan.workspace.target)?;
+    let root = Root::new(&plan.workspace.target)?;
+    root.lay_over(open_dir(place)?)?;
     root.directory("run")?;
     let covers = Covers::new(&root)?;
     let mounted = workspace::mount(&root, &plan.workspace, layers.as_fd(), &identity, Depth::One)?;

@@ -53,6 +53,8 @@ pub(crate) struct Kit<'a> {
     pub(crate) null: BorrowedFd<'a>,
     /// Our end of the channel to whoever will give the order.
     pub(crate) control: BorrowedFd<'a>,
+    /// A copy of a root that others have, too, attached nowhere.
+    pub(crate) root: Option<BorrowedFd<'a>>,
 }
 
 /// Names the step in which a call failed.
@@ -126,15 +128,19 @@ fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     let Kit { plan, identity, .. } = *kit;
     let depth = if identity.has_user_namespace() { Depth::Tree } else { Depth::One };
 
-    // An empty root, then what of the system is shown in it.
-    // It lies over the host's, which stays in sight until it is let go: a path is looked up from where
+    // The root lies over the host's, which stays in sight until it is let go: a path is looked up from where
     // the root of a process is, not from what lies over that.
     let host = open_dir(Path::new("/")).map_err(at(Step::Root))?;
-    let root = Root::new(&host, &plan.workspace.target).map_err(at(Step::Root))?;
-    system::show(&root, depth).map_err(at(Step::System))?;
-    let covers = Covers::new(&root).map_err(at(Step::Root))?;
-    etc::make(&root, identity, &covers, depth).map_err(at(Step::System))?;
-    dev::make(&root).map_err(at(Step::Devices))?;
+    let (root, covers) = match kit.root {
+        Some(copy) => copied(copy, &host, plan).map_err(at(Step::Root))?,
+        None => {
+            let root = Root::new(&plan.workspace.target).map_err(at(Step::Root))?;
+            root.lay_over(&host).map_err(at(Step::Root))?;
+            let covers = furnish(&root, identity, depth)?;
+            (root, covers)
+        }
+    };
+    dev::mount(&root).map_err(at(Step::Devices))?;
     // Its own processes; mounted while the host's /proc is still there, as the kernel demands.
     proc::mount(&root).map_err(at(Step::Processes))?;
     proc::harden(&root, &covers).map_err(at(Step::Processes))?;
@@ -167,6 +173,24 @@ fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     // Complete: nothing of it changes any more.
     root.finish(root_access(plan), identity).map_err(at(Step::Root))?;
     Ok((root, hidden))
+}
+
+/// Furnishes an empty root with what all sandboxes of this identity have in common: what is shown of the system.
+pub(crate) fn furnish(root: &Root, identity: &Identity, depth: Depth) -> Result<Covers, Failed> {
+    system::show(root, depth).map_err(at(Step::System))?;
+    let covers = Covers::new(root).map_err(at(Step::Root))?;
+    etc::make(root, identity, &covers, depth).map_err(at(Step::System))?;
+    dev::show(root).map_err(at(Step::Devices))?;
+    Ok(covers)
+}
+
+/// A root that was furnished before, see [`template`](crate::template).
+fn copied(copy: BorrowedFd<'_>, host: &OwnedFd, plan: &Plan) -> Result<(Root, Covers), SysError> {
+    let copy = copy.try_clone_to_owned().map_err(|e| SysError::new("dup", e))?;
+    let root = Root::of(copy, &plan.workspace.target);
+    root.lay_over(host)?;
+    let covers = Covers::of(&root)?;
+    Ok((root, covers))
 }
 
 fn hide_cgroups() -> Result<(), SysError> {

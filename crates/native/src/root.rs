@@ -18,6 +18,7 @@ pub(crate) mod system;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
+use cofferdam_core::mount::{HostKind, HostPath};
 use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, OFlags, Uid, mkdirat, mknodat, openat, statat, symlinkat,
@@ -46,21 +47,45 @@ pub(crate) enum PlaceKind {
     Directory,
 }
 
+impl PlaceKind {
+    /// For a mount of this.
+    pub(crate) fn of(path: &HostPath) -> Self {
+        match path.kind {
+            HostKind::Directory => Self::Directory,
+            HostKind::File | HostKind::Socket | HostKind::Device | HostKind::Fifo => Self::File,
+        }
+    }
+}
+
 /// Enough for the few files and mount points that a root is made of.
 const SIZE: &str = "4m";
 const INODES: &str = "4096";
 
 impl Root {
-    /// An empty root, attached over `over` in this mount namespace only.
-    pub(crate) fn new(over: impl AsFd, workspace: &Path) -> Result<Self, SysError> {
+    /// An empty root, attached nowhere.
+    pub(crate) fn new(workspace: &Path) -> Result<Self, SysError> {
         let options = [
             FsOption::Value("size", SIZE.to_owned()),
             FsOption::Value("nr_inodes", INODES.to_owned()),
             FsOption::Value("mode", "0755".to_owned()),
         ];
         let fd = new_filesystem("tmpfs", &options, Attributes::WRITABLE)?;
-        attach(&fd, over, &"root")?;
-        Ok(Self { fd, workspace: workspace.to_owned() })
+        Ok(Self::of(fd, workspace))
+    }
+
+    /// One that is there already.
+    pub(crate) fn of(fd: OwnedFd, workspace: &Path) -> Self {
+        Self { fd, workspace: workspace.to_owned() }
+    }
+
+    /// Attaches it over `over`, in this mount namespace only.
+    pub(crate) fn lay_over(&self, over: impl AsFd) -> Result<(), SysError> {
+        attach(&self.fd, over, &"root")
+    }
+
+    /// A copy with everything that is mounted in it, attached nowhere.
+    pub(crate) fn copy(&self) -> Result<OwnedFd, SysError> {
+        clone_mount(&self.fd, &"root", Depth::Tree)
     }
 
     pub(crate) fn directory(&self, path: &str) -> Result<(), SysError> {
@@ -197,19 +222,27 @@ pub(crate) struct Covers {
 }
 
 impl Covers {
+    const FILE: &str = "run/hidden/file";
+    const DIRECTORY: &str = "run/hidden/directory";
+
     pub(crate) fn new(root: &Root) -> Result<Self, SysError> {
         root.directory("run/hidden")?;
-        root.directory("run/hidden/directory")?;
-        root.empty_file("run/hidden/file")?;
-        let cover = |path: &str| {
+        root.directory(Self::DIRECTORY)?;
+        root.empty_file(Self::FILE)?;
+        for path in [Self::FILE, Self::DIRECTORY] {
             let place = open_beneath(root, Path::new(path))?;
             let mount = clone_mount(&place, &path, Depth::One)?;
             set_attributes(&mount, Attributes::KERNEL_READONLY, Depth::One, None)?;
             // Attached, because only an attached mount can be cloned again on older kernels.
             attach(&mount, place, &path)?;
-            Ok(mount)
-        };
-        Ok(Self { file: cover("run/hidden/file")?, directory: cover("run/hidden/directory")? })
+        }
+        Self::of(root)
+    }
+
+    /// Those that a root has already.
+    pub(crate) fn of(root: &Root) -> Result<Self, SysError> {
+        let open = |path| open_beneath(root, Path::new(path));
+        Ok(Self { file: open(Self::FILE)?, directory: open(Self::DIRECTORY)? })
     }
 
     /// Lays the right one over the very thing that `place` is open on.

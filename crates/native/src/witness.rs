@@ -59,14 +59,23 @@ impl Witness {
             check_owners(plan).ok()?;
         }
         let settings = plan.repository.iter().map(|repository| repository.source.real.join(CONFIG));
-        let system = system::looked_at().chain(etc::looked_at().ok()?).chain(settings);
         Some(Self {
             workspace,
             blocked: blocked::sight(&source.real, &plan.blocked)?,
-            system: system.map(|path| Seen::content(&path)).collect::<Result<_, _>>().ok()?,
+            system: system_and(settings)?,
             mounts: if ordinary { Some(fs::read("/proc/self/mountinfo").ok()?) } else { None },
         })
     }
+}
+
+/// Links and settings of the system, as they are.
+pub(crate) fn system() -> Option<Vec<Seen>> {
+    system_and(std::iter::empty())
+}
+
+fn system_and(more: impl Iterator<Item = PathBuf>) -> Option<Vec<Seen>> {
+    let paths = system::looked_at().chain(etc::looked_at().ok()?).chain(more);
+    paths.map(|path| Seen::content(&path)).collect::<Result<_, _>>().ok()
 }
 
 /// A mount point in the workspace is looked up, and so remembered by the kernel, when it is made.

@@ -20,6 +20,8 @@ use cofferdam_native::signals::Signals;
 use cofferdam_native::supervise::Watch;
 use serde_json::{Map, Value};
 
+pub use cofferdam_native::template::Templates;
+
 use crate::engine::{Engine, Surroundings};
 use crate::host::total_memory;
 use crate::launcher::Launcher;
@@ -63,7 +65,19 @@ pub(crate) trait Occupant: std::fmt::Debug {
 pub enum Starter<'a> {
     /// This process, which must have one thread.
     Here,
+    /// The same, where it makes many.
+    Repeatedly(&'a Templates),
     Launcher(&'a Launcher),
+}
+
+impl<'a> Starter<'a> {
+    /// What this process keeps for the next one.
+    pub(crate) fn templates(self) -> Option<&'a Templates> {
+        match self {
+            Self::Repeatedly(templates) => Some(templates),
+            Self::Here | Self::Launcher(_) => None,
+        }
+    }
 }
 
 /// A sandbox that stands: the command has been started in it.

@@ -30,6 +30,7 @@ use crate::sys::aside::aside;
 use crate::sys::clone::{Child, clone_into, start_elsewhere, threads_settled};
 use crate::sys::init::loopback_up;
 use crate::sys::{SysError, keep_dead_children};
+use crate::template::Templates;
 use crate::workspace::lay;
 
 /// How long the kernel may take to end what was killed.
@@ -46,6 +47,8 @@ pub struct Preparation<'a> {
     pub name: &'a str,
     /// A directory that exists. In stage mode the changes end up in `upper` in it.
     pub state: &'a Path,
+    /// Of a process that makes many.
+    pub templates: Option<&'a Templates>,
 }
 
 /// A sandbox in the making.
@@ -107,7 +110,7 @@ enum Birth {
 
 /// Starts the process of a sandbox, as far as that can be done before its place is made.
 pub fn bear(preparation: &Preparation<'_>) -> Result<Unsupplied, StartError> {
-    let Preparation { profile, state, .. } = *preparation;
+    let Preparation { profile, state, templates, .. } = *preparation;
     let plan = profile.plan();
     check_single_thread()?;
     check_supported(plan)?;
@@ -122,7 +125,7 @@ pub fn bear(preparation: &Preparation<'_>) -> Result<Unsupplied, StartError> {
     let birth = match claim_unified() {
         Some(found) => Birth::Due(found),
         None => {
-            let (child, control) = born(plan, state, &workspace, None)?;
+            let (child, control) = born(plan, state, &workspace, templates, None)?;
             Birth::Done(child, control)
         }
     };
@@ -133,9 +136,11 @@ fn born(
     plan: &Plan,
     state: &Path,
     workspace: &fs::Metadata,
+    templates: Option<&Templates>,
     group: Option<BorrowedFd<'_>>,
 ) -> Result<(Child, Channel), StartError> {
     let identity = Identity::choose(Ids::of(workspace));
+    let root = templates.and_then(|templates| templates.copy_for(plan, &identity));
     let filter = plan.seccomp.is_some().then(|| seccomp::program(writes(plan)));
     let (control, theirs) = Channel::pair().map_err(ConfineError::Sys)?;
     let null = open_null().map_err(ConfineError::Sys)?;
@@ -147,6 +152,7 @@ fn born(
         host_network: network_namespace().map_err(ConfineError::Sys)?,
         null: null.as_fd(),
         control: theirs.as_fd(),
+        root: root.as_ref().map(|root| root.as_fd()),
     };
     let child = clone_into(namespaces(&identity), group, control.as_fd(), || first_process(&kit))
         .map_err(ConfineError::Sys)?;
@@ -161,13 +167,14 @@ fn born(
 impl Unsupplied {
     /// Gives it what it needs of us. Its place in `state` must exist by now.
     pub fn supply(self, preparation: &Preparation<'_>) -> Result<Begun, StartError> {
-        let Preparation { profile, name, state } = *preparation;
+        let Preparation { profile, name, state, templates } = *preparation;
         let plan = profile.plan();
         let (child, control, cgroup) = match self.birth {
             Birth::Done(child, control) => (child, control, None),
             Birth::Due(found) => {
                 let cgroup = make_cgroup(&found, plan, name)?;
-                let (child, control) = born(plan, state, &self.workspace, cgroup.birth())?;
+                let (child, control) =
+                    born(plan, state, &self.workspace, templates, cgroup.birth())?;
                 (child, control, Some(cgroup))
             }
         };

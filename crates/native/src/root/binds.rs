@@ -1,7 +1,7 @@
 //! Host paths that the plan names: toolchains and mounts. Each is opened anew in the sandbox's mount
 //! namespace and must be the very file that the plan was made for.
 
-use cofferdam_core::mount::{Access, HostKind, HostPath, Mount};
+use cofferdam_core::mount::{Access, HostPath, Mount};
 
 use super::{PlaceKind, Root};
 use crate::identity::Identity;
@@ -17,7 +17,7 @@ pub(crate) fn toolchain(root: &Root, toolchain: &HostPath, depth: Depth) -> Resu
     let source = open_pinned(toolchain)?;
     let mount = clone_mount(source, &toolchain.real.display(), depth)?;
     set_attributes(&mount, Attributes::READONLY, depth, None)?;
-    let place = root.place(&toolchain.asked, kind(toolchain))?;
+    let place = root.place(&toolchain.asked, PlaceKind::of(toolchain))?;
     attach(mount, place, &toolchain.asked.display())
 }
 
@@ -35,13 +35,6 @@ pub(crate) fn extra(
         Access::Write => Attributes::WRITABLE,
     };
     set_attributes(&mount, attributes, depth, identity.owners())?;
-    let place = root.place(&extra.target, kind(&extra.source))?;
+    let place = root.place(&extra.target, PlaceKind::of(&extra.source))?;
     attach(mount, place, &extra.target.display())
-}
-
-fn kind(path: &HostPath) -> PlaceKind {
-    match path.kind {
-        HostKind::Directory => PlaceKind::Directory,
-        HostKind::File | HostKind::Socket | HostKind::Device | HostKind::Fifo => PlaceKind::File,
-    }
 }

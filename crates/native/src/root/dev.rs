@@ -36,15 +36,21 @@ const LINKS: [(&str, &str); 5] = [
 /// Bytes that programs may share through `/dev/shm`.
 pub(crate) const SHM: u64 = 64 << 20;
 
-pub(crate) fn make(root: &Root) -> Result<(), SysError> {
+/// The host's devices, and places for what each sandbox has of its own.
+pub(crate) fn show(root: &Root) -> Result<(), SysError> {
     root.directory("dev")?;
     for (name, major, minor) in NODES {
-        show(root, name, (major, minor))?;
+        show_node(root, name, (major, minor))?;
     }
     for (path, target) in LINKS {
         root.symlink(path, target)?;
     }
     root.directory("dev/pts")?;
+    root.directory("dev/shm")
+}
+
+/// Terminals and shared memory.
+pub(crate) fn mount(root: &Root) -> Result<(), SysError> {
     let terminals = new_filesystem(
         "devpts",
         &[
@@ -55,12 +61,11 @@ pub(crate) fn make(root: &Root) -> Result<(), SysError> {
         Attributes::DEVICE_FS,
     )?;
     attach_at(terminals, root, "dev/pts")?;
-    root.directory("dev/shm")?;
     let place = open_beneath(root, Path::new("dev/shm"))?;
     root.memory(place, SHM, "1777", None, &"/dev/shm")
 }
 
-fn show(root: &Root, name: &str, number: (u32, u32)) -> Result<(), SysError> {
+fn show_node(root: &Root, name: &str, number: (u32, u32)) -> Result<(), SysError> {
     let host = format!("/dev/{name}");
     let node = clone_mount_at(&host, Depth::One)?;
     let stat = fstat(&node).map_err(|e| SysError::on("fstat", &host, e))?;

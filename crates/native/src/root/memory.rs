@@ -29,7 +29,11 @@ pub(crate) fn make(
     let home = root.place(Path::new(HOME), PlaceKind::Directory)?;
     let size = sizes.get(&ExactPath::from(HOME)).map_or(HOME_SIZE, |size| size.0);
     root.memory(home, size, "0700", Some(identity), &HOME)?;
-    // One place for temporary files, unless two were asked for.
+    one_for_temporary_files(root)
+}
+
+/// One place for them, unless two were asked for.
+pub(crate) fn one_for_temporary_files(root: &Root) -> Result<(), SysError> {
     match open_beneath(root, Path::new("var/tmp")) {
         Ok(_) => Ok(()),
         Err(_) => root.symlink("var/tmp", "/tmp"),

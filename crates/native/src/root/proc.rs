@@ -28,7 +28,6 @@ const HIDDEN: [&str; 7] = [
 const READONLY: [&str; 1] = ["proc/sys"];
 
 pub(crate) fn mount(root: &Root) -> Result<(), SysError> {
-    root.directory("proc")?;
     attach_at(new_filesystem("proc", &[], Attributes::KERNEL)?, root, "proc")
 }
 

@@ -15,8 +15,8 @@ use crate::sys::mount::Depth;
 /// Where programs and libraries are. On most hosts all but the first are links into it.
 const TREES: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
-/// Directories that programs expect to be there, though nothing is in them.
-const EMPTY: [&str; 3] = ["run", "home", "var"];
+/// Directories that programs expect to be there, though nothing is in them, or nothing of the host's.
+const EMPTY: [&str; 4] = ["run", "home", "var", "proc"];
 
 /// What of the host it depends on.
 pub(crate) fn looked_at() -> impl Iterator<Item = PathBuf> {

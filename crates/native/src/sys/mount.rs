@@ -98,7 +98,8 @@ pub(crate) fn clone_mount_at(path: &str, depth: Depth) -> Result<OwnedFd, SysErr
     open_tree(CWD, path, flags | deep).map_err(|e| SysError::on("open_tree", path, e))
 }
 
-/// Adds attributes to a mount, and a mapping of owners if there is one.
+/// Adds attributes to a mount, and a mapping of owners if there is one. What is mounted elsewhere later does not
+/// come to it.
 pub(crate) fn set_attributes(
     mount: impl AsFd,
     attributes: Attributes,
@@ -121,7 +122,7 @@ pub(crate) fn set_attributes(
     let attr = MountAttr {
         set: u64::from(attributes.0.difference(kept).bits() | idmap),
         clear: 0,
-        propagation: 0,
+        propagation: libc::MS_PRIVATE,
         userns_fd: owners.map_or(0, |fd| u64::from(fd.as_raw_fd().cast_unsigned())),
     };
     let deep = if depth == Depth::Tree { libc::AT_RECURSIVE } else { 0 };

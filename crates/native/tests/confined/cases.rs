@@ -14,6 +14,10 @@ use cofferdam_native::supervise::{Cause, Status};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use crate::sandbox::{Sandbox, chain, host_path, leaky_descriptor, open_up};
+use crate::templates::{
+    a_copied_root_is_like_one_of_its_own, a_root_is_copied_only_for_the_same_owner_and_places,
+    what_is_shared_can_be_written_by_nobody,
+};
 
 pub(crate) struct Case {
     pub(crate) name: &'static str,
@@ -39,6 +43,9 @@ macro_rules! cases {
 }
 
 cases! {
+    Both a_copied_root_is_like_one_of_its_own,
+    Both what_is_shared_can_be_written_by_nobody,
+    Root a_root_is_copied_only_for_the_same_owner_and_places,
     Both the_program_has_no_privileges,
     Both writes_are_staged_and_the_host_tree_is_untouched,
     Both whole_trees_can_be_replaced,
@@ -588,7 +595,7 @@ fn one_whose_maker_is_gone_before_it_is_supplied_ends() {
     let sandbox = Sandbox::new("true");
     let profile = cofferdam_core::plan::Profile::of(&sandbox.plan);
     let (name, state) = (&sandbox.run, sandbox.state());
-    let preparation = Preparation { profile: &profile, name, state: &state };
+    let preparation = Preparation { profile: &profile, name, state: &state, templates: None };
     // Let go of without a word, as by a maker that was killed.
     drop(bear(&preparation).unwrap());
     let deadline = Instant::now() + Duration::from_secs(10);

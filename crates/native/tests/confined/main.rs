@@ -12,6 +12,7 @@
 
 mod cases;
 mod sandbox;
+mod templates;
 
 use std::os::unix::process::CommandExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};

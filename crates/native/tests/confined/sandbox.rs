@@ -5,6 +5,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use cofferdam_core::backend::Backend;
@@ -17,6 +18,7 @@ use cofferdam_native::confined::{Confinement, Handed, Running, start};
 use cofferdam_native::process::{StartError, StdinKind};
 use cofferdam_native::signals::Signals;
 use cofferdam_native::supervise::{Ended, Notice, Passage, Patience, StreamName, Watch, supervise};
+use cofferdam_native::template::Templates;
 
 pub(crate) struct Sandbox {
     top: tempfile::TempDir,
@@ -24,6 +26,8 @@ pub(crate) struct Sandbox {
     pub(crate) run: String,
     pub(crate) wall: Duration,
     pub(crate) grace: Duration,
+    /// Of a maker of many.
+    pub(crate) templates: Option<Rc<Templates>>,
 }
 
 pub(crate) struct Done {
@@ -52,7 +56,7 @@ impl Sandbox {
         let plan = plan(&workspace, argv);
         let run = format!("test{}", top.path().display()).replace(['/', '.'], "-");
         let (wall, grace) = (Duration::from_secs(20), Duration::from_millis(300));
-        Self { top, plan, run, wall, grace }
+        Self { top, plan, run, wall, grace, templates: None }
     }
 
     pub(crate) fn mode(mut self, mode: Mode) -> Self {
@@ -78,7 +82,13 @@ impl Sandbox {
 
     pub(crate) fn start(&self, stdin: StdinKind) -> Result<(Running, Handed), StartError> {
         let state = self.state();
-        start(&Confinement { plan: &self.plan, run_id: &self.run, state: &state, stdin })
+        start(&Confinement {
+            plan: &self.plan,
+            run_id: &self.run,
+            state: &state,
+            stdin,
+            templates: self.templates.as_deref(),
+        })
     }
 
     pub(crate) fn try_run(&self) -> Result<Done, StartError> {

@@ -34,7 +34,7 @@ pub(crate) enum Begun {
 
 pub(super) fn set_out(plan: &Plan, stage: &Stage<'_>) -> OnItsWay {
     match stage.starter {
-        Starter::Here => {
+        Starter::Here | Starter::Repeatedly(_) => {
             let profile = Box::new(Profile::of(plan));
             let process = confined::bear(&preparation(&profile, stage));
             OnItsWay::Ours { profile, process }
@@ -44,7 +44,8 @@ pub(super) fn set_out(plan: &Plan, stage: &Stage<'_>) -> OnItsWay {
 }
 
 fn preparation<'a>(profile: &'a Profile, stage: &Stage<'a>) -> Preparation<'a> {
-    Preparation { profile, name: stage.run, state: stage.dir }
+    let templates = stage.starter.templates();
+    Preparation { profile, name: stage.run, state: stage.dir, templates }
 }
 
 impl OnItsWay {
@@ -79,7 +80,8 @@ pub(super) fn run(
             .and_then(|ahead| ahead.started(plan))
             .map(|(running, handed)| (running, Keeper::Us(handed))),
         Begun::Launchers => {
-            let asked = Confinement { plan, run_id: stage.run, state: stage.dir, stdin };
+            let (state, templates) = (stage.dir, None);
+            let asked = Confinement { plan, run_id: stage.run, state, stdin, templates };
             sandbox(stage.starter, &asked).inspect(|_| observer.at_leisure())
         }
     };
@@ -233,7 +235,7 @@ pub(crate) fn sandbox<'a>(
     confinement: &Confinement<'_>,
 ) -> Result<(Running, Keeper<'a>), StartError> {
     match starter {
-        Starter::Here => {
+        Starter::Here | Starter::Repeatedly(_) => {
             let (running, handed) = start(confinement)?;
             Ok((running, Keeper::Us(handed)))
         }

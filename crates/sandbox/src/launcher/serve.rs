@@ -8,6 +8,7 @@ use std::time::Duration;
 use cofferdam_native::channel::Channel;
 use cofferdam_native::confined::{ConfineError, Handed, Preparation, Waiting, begin, prepare};
 use cofferdam_native::process::StartError;
+use cofferdam_native::template::Templates;
 use cofferdam_native::witness::Witness;
 
 use super::LauncherError;
@@ -34,6 +35,7 @@ pub fn serve(state: &StateDir, channel: &Channel, depth: Depth) -> Result<(), La
         shelves: Vec::new(),
         trash: Vec::new(),
         running: HashMap::new(),
+        templates: Templates::default(),
     };
     let answered = serving.answer_all(channel);
     let ended = serving.end();
@@ -48,6 +50,8 @@ struct Serving {
     /// Prepared for what is no more; taken down when there is time.
     trash: Vec<Ready>,
     running: HashMap<String, Lent>,
+    /// What the sandboxes have in common.
+    templates: Templates,
 }
 
 /// A sandbox that is in use.
@@ -131,7 +135,12 @@ impl Serving {
             Some(Ready { prepared, notes, place, .. }) => (place, prepared, notes),
             None => {
                 let place = self.pool.place_of(run).map_err(unplaced)?;
-                let asked = Preparation { profile, name: &place.name, state: dir };
+                let asked = Preparation {
+                    profile,
+                    name: &place.name,
+                    state: dir,
+                    templates: Some(&self.templates),
+                };
                 match prepare(&asked) {
                     Ok(prepared) => {
                         let notes = wire::bytes(prepared.notes());
@@ -215,7 +224,12 @@ impl Serving {
                 break;
             };
             let place = self.pool.place()?;
-            let asked = Preparation { profile, name: &place.name, state: &place.dir };
+            let asked = Preparation {
+                profile,
+                name: &place.name,
+                state: &place.dir,
+                templates: Some(&self.templates),
+            };
             begun.push((begin(&asked), place, witness));
         }
         for (begun, place, witness) in begun {
