@@ -1,6 +1,6 @@
 //! Processes on Linux: started, watched, stopped, and seen to be gone.
 //!
-//! - [`caps`]: what can be held on this host.
+//! - [`caps`]: what can be held on this host; [`apparmor`]: its switch on user namespaces.
 //! - [`confined`]: starts a command in a sandbox; its steps, in order, are in `recipe`.
 //! - [`witness`]: whether a sandbox that was prepared would still be made the same.
 //! - [`outside`]: a workspace mounted where a container engine can see it.
@@ -28,6 +28,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod apparmor;
 pub mod attempt;
 mod blocked;
 pub mod caps;
