@@ -26,7 +26,8 @@ say 'a session runs commands' "$out" 'in session'
 cofferdam session stop "$session" --quiet
 has 'doctor calls native usable' "$(cofferdam doctor)" 'native  usable: a sandbox could be made'
 cofferdam run --quiet -- sleep 1000 &
-until pgrep -x sleep > /dev/null; do sleep 0.2; done
+await -x sleep
+say 'a run can be killed' "$(pgrep -c -x sleep)" 1
 kill -9 $!
 wait $! 2> /dev/null
 cofferdam gc > /dev/null

@@ -14,7 +14,7 @@ say 'is that of a command in a session' "$(dev cofferdam session exec "$session"
 say 'is that of all who hold a session' "$(labels)" "$ours"
 dev cofferdam session stop "$session" --quiet
 (echo '["--", "sleep", "3"]' && sleep 6) | dev cofferdam drive recorded > /dev/null 2>&1 &
-until pgrep -u dev -x sleep > /dev/null; do sleep 0.2; done
+await -u dev -x sleep
 say 'is that of a launcher and of what it makes' "$(labels)" "$ours"
 wait
 # What it gives is there, and the command cannot have it.
