@@ -51,8 +51,9 @@ Drills:
           still: a clear error and the right exit code, nothing left, and the next run works
   loop    200 iterations of a generator that cheats, and loops that are killed at any moment: nobody wins by cheating,
           the history is the one of a loop that was left alone, and no sandbox is left
-  machine Debian with systemd in an emulator, without a network: limits hold for root, for a user in a service and for one
-          who logged in, and nothing is left after a kill. Installs qemu-system-x86 and mmdebstrap, and takes some minutes
+  machine Ubuntu in an emulator, without a network: limits hold for root, for a user in a service and for one
+          who logged in, and nothing is left after a kill; where AppArmor restricts user namespaces, a run is refused with a
+          remedy, which is carried out and works. Installs qemu-system-x86 and mmdebstrap, and takes some minutes
 
 Options:
   --kills N        kills of `crash` (1000), `server` (300) and `loop` (50)

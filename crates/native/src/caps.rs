@@ -8,6 +8,7 @@ use cofferdam_core::caps::{Caps, Guarantee, Lack};
 use cofferdam_core::quantity::ByteSize;
 use rustix::thread::CapabilitySet;
 
+use crate::apparmor::Standing;
 use crate::cgroup::{Controller, claim};
 use crate::identity::effective_uid;
 use crate::probe;
@@ -75,7 +76,13 @@ fn unusable() -> Option<Lack> {
         let reason = format!("Linux {release} is older than {major}.{minor}");
         return Some(lack(reason, "use a newer kernel, or the docker backend"));
     }
-    if effective_uid() == 0 { missing_capabilities() } else { no_user_namespaces(&read_setting) }
+    if effective_uid() == 0 {
+        return missing_capabilities();
+    }
+    no_user_namespaces(&read_setting).or_else(|| match Standing::read() {
+        Standing::Restricted(lack) => Some(lack),
+        Standing::NoSwitch | Standing::Off | Standing::Profiled(_) => None,
+    })
 }
 
 /// What root itself may lack, as in a container.
@@ -104,7 +111,7 @@ fn read_setting(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// The three ways in which hosts forbid user namespaces.
+/// The two ways in which hosts forbid user namespaces to every program; [`Standing`] is the third.
 fn no_user_namespaces(read: &dyn Fn(&str) -> Option<String>) -> Option<Lack> {
     let is = |path: &str, value: &str| read(path).as_deref() == Some(value);
     if is("/proc/sys/user/max_user_namespaces", "0") {
@@ -114,15 +121,6 @@ fn no_user_namespaces(read: &dyn Fn(&str) -> Option<String>) -> Option<Lack> {
     if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
         let reason = "only root may make user namespaces (kernel.unprivileged_userns_clone = 0)";
         return Some(lack(reason, "sysctl -w kernel.unprivileged_userns_clone=1, as root"));
-    }
-    let restricted = is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1");
-    let unconfined = read("/proc/self/attr/current").is_none_or(|own| own == "unconfined");
-    if restricted && unconfined {
-        let reason = "AppArmor lets only named programs use user namespaces \
-                      (kernel.apparmor_restrict_unprivileged_userns = 1)";
-        let remedy = "add an AppArmor profile for cofferdam with `userns,` in it, or sysctl -w \
-                      kernel.apparmor_restrict_unprivileged_userns=0, as root";
-        return Some(lack(reason, remedy));
     }
     None
 }
@@ -155,18 +153,6 @@ mod tests {
         assert!(off.remedy.contains("max_user_namespaces"));
         let debian = host(&[("unprivileged_userns_clone", "0")]).unwrap();
         assert!(debian.remedy.contains("unprivileged_userns_clone=1"));
-        let apparmor = [("apparmor_restrict_unprivileged_userns", "1")];
-        let ubuntu = no_user_namespaces(&|path: &str| {
-            apparmor.iter().find(|(n, _)| path.ends_with(n)).map(|(_, v)| (*v).to_owned())
-        });
-        assert!(ubuntu.unwrap().remedy.contains("profile"));
-        assert_eq!(
-            host(&[
-                ("apparmor_restrict_unprivileged_userns", "1"),
-                ("attr/current", "cofferdam (unconfined)"),
-            ]),
-            None
-        );
     }
 
     #[test]

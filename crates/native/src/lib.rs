@@ -1,6 +1,6 @@
 //! Processes on Linux: started, watched, stopped, and seen to be gone.
 //!
-//! - [`caps`]: what can be held on this host.
+//! - [`caps`]: what can be held on this host; [`apparmor`]: its switch on user namespaces.
 //! - [`confined`]: starts a command in a sandbox; its steps, in order, are in `recipe`.
 //! - [`template`]: what many sandboxes have in common, made once.
 //! - [`witness`]: whether a sandbox that was prepared would still be made the same.
@@ -29,6 +29,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod apparmor;
 pub mod attempt;
 mod blocked;
 pub mod caps;

@@ -1,8 +1,9 @@
-//! Another machine: Debian with systemd, control groups of version 2 and a kernel of its own, in an emulator.
+//! Another machine: Ubuntu with systemd, control groups of version 2 and a kernel of its own, in an emulator.
 //!
-//! What most people have and a container or a build host has not: a login, a service manager for each user, and limits that
-//! have to be asked of it. `inside.sh` tries it all as root and as plain users, and says what held. Without a network; the
-//! machine's disk is made of Debian's packages, once, and thrown away after each use.
+//! What most people have and a container or a build host has not: a login, a service manager for each user, limits that
+//! have to be asked of it, and AppArmor, which in Ubuntu's kernel and in no other keeps user namespaces from programs without a profile.
+//! `inside.sh` tries it all as root and as plain users, and says what held. Without a network; the
+//! machine's disk is made of Ubuntu's packages, once, and thrown away after each use.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -18,14 +19,27 @@ use crate::cargo::{succeed, target_dir};
 use crate::place::Place;
 use crate::provide::{is_there, package};
 
-const INSIDE: &str = include_str!("machine/inside.sh");
-const PACKAGES: &str = "systemd-sysv,dbus,dbus-user-session,libpam-systemd,linux-image-amd64,initramfs-tools,udev,\
-     python3-minimal,procps,util-linux";
+/// What is tried, in a directory of its own there.
+const SCRIPTS: [(&str, &str); 6] = [
+    ("inside.sh", include_str!("machine/inside.sh")),
+    ("words.sh", include_str!("machine/words.sh")),
+    ("claims.sh", include_str!("machine/claims.sh")),
+    ("apparmor.sh", include_str!("machine/apparmor.sh")),
+    ("restricted.sh", include_str!("machine/restricted.sh")),
+    ("profiled.sh", include_str!("machine/profiled.sh")),
+];
+/// Ubuntu 24.04.
+const SUITE: &str = "noble";
+const PACKAGES: &str = "systemd-sysv,dbus,dbus-user-session,libpam-systemd,linux-image-virtual,initramfs-tools,udev,\
+     python3-minimal,procps,util-linux,apparmor,sudo";
+/// What Ubuntu's packages are signed with, and where Debian has it; bookworm has not.
+const KEYS: &str = "usr/share/keyrings/ubuntu-archive-keyring.gpg";
+const KEYS_PACKAGE: (&str, &str) = ("ubuntu-archive-keyring", "trixie");
 const UNIT: &str = "\
 [Unit]
 After=multi-user.target
 [Service]
-ExecStart=/inside.sh
+ExecStart=/drill/inside.sh
 StandardOutput=tty
 StandardError=null
 TTYPath=/dev/ttyS0
@@ -75,16 +89,34 @@ fn judge(said: &str) -> Report {
 fn base() -> Result<PathBuf> {
     let dir = target_dir()?.join("drill-machine");
     fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
-    let archive = dir.join("root.tar");
+    let archive = dir.join(format!("{SUITE}.tar"));
     if !archive.exists() {
-        eprintln!("making a system of Debian's packages, once");
+        eprintln!("making a system of Ubuntu's packages, once");
         let half = dir.join("half.tar");
         let mut make = Command::new("mmdebstrap");
-        make.args(["--quiet", "--variant=minbase", "--include", PACKAGES, "bookworm"]).arg(&half);
+        make.args(["--quiet", "--variant=minbase", "--include", PACKAGES]);
+        make.arg("--keyring").arg(keys(&dir)?).arg(SUITE).arg(&half);
         succeed(&mut make)?;
         fs::rename(&half, &archive).with_context(|| archive.display().to_string())?;
     }
     Ok(archive)
+}
+
+/// The host's own keys for Ubuntu's packages, or those of a package of Debian's, whose keys the host has.
+fn keys(dir: &Path) -> Result<PathBuf> {
+    let own = Path::new("/").join(KEYS);
+    if own.exists() {
+        return Ok(own);
+    }
+    let (package, suite) = KEYS_PACKAGE;
+    let archive = dir.join("keys.tar");
+    let mut fetch = Command::new("mmdebstrap");
+    fetch.args(["--quiet", "--variant=extract", "--include", package, suite]).arg(&archive);
+    succeed(&mut fetch)?;
+    succeed(
+        Command::new("tar").arg("-C").arg(dir).arg("-xf").arg(&archive).arg(format!("./{KEYS}")),
+    )?;
+    Ok(dir.join(KEYS))
 }
 
 fn unpack(archive: &Path, root: &Path) -> Result<()> {
@@ -101,7 +133,10 @@ fn furnish(root: &Path, program: &Path) -> Result<()> {
     };
     let bytes = fs::read(program).with_context(|| program.display().to_string())?;
     put("usr/local/bin/cofferdam", &bytes, 0o755)?;
-    put("inside.sh", INSIDE.as_bytes(), 0o755)?;
+    fs::create_dir(root.join("drill")).context("a directory for the scripts")?;
+    for (name, text) in SCRIPTS {
+        put(&format!("drill/{name}"), text.as_bytes(), 0o755)?;
+    }
     put("etc/hostname", b"machine\n", 0o644)?;
     put("etc/fstab", b"/dev/vda / ext4 defaults 0 1\n", 0o644)?;
     put("etc/systemd/system/inside.service", UNIT.as_bytes(), 0o644)?;

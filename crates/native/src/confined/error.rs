@@ -82,7 +82,7 @@ impl ConfineError {
             }
             Self::Stuck => "see whether a network file system hangs".to_owned(),
             Self::Sys(error) => match (error.call, error.source.raw_os_error()) {
-                ("clone", Some(libc::EPERM)) => {
+                ("clone", Some(libc::EPERM | libc::EACCES)) => {
                     "this user may not make namespaces: run `cofferdam doctor` to see why".to_owned()
                 }
                 ("clone", Some(libc::ENOSPC)) => {

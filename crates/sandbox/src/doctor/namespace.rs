@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 
+use cofferdam_native::apparmor::Standing;
 use cofferdam_native::probe::{self, Namespace};
 
 use super::check::{Check, Question};
@@ -15,9 +16,13 @@ const APPARMOR: Question = Question::new("apparmor.userns", "AppArmor on user na
 
 pub(super) fn examine(place: &Place) -> Vec<Check> {
     let who = place.who();
+    let trials = Namespace::ALL.map(|one| (one, trial(one)));
+    let user = trials.iter().find(|(one, _)| *one == Namespace::User);
+    let denied = user.is_some_and(|(_, trial)| trial.is_denied());
     let mut checks: Vec<_> =
-        Namespace::ALL.into_iter().map(|one| judge(one, trial(one), who)).collect();
+        trials.into_iter().map(|(one, trial)| judge(one, trial, who)).collect();
     checks.extend(judge_switches(who, &Switches::read()));
+    checks.push(judge_apparmor(who, Standing::read(), denied));
     checks
 }
 
@@ -28,6 +33,13 @@ enum Trial {
     Refused(io::Error),
     /// The child that should have tried could not.
     Untried(String),
+}
+
+impl Trial {
+    /// By whoever gives rights, and not for want of room or of a newer kernel.
+    fn is_denied(&self) -> bool {
+        matches!(self, Self::Refused(error) if error.kind() == io::ErrorKind::PermissionDenied)
+    }
 }
 
 fn trial(namespace: Namespace) -> Trial {
@@ -68,7 +80,11 @@ fn judge(namespace: Namespace, trial: Trial, who: Who) -> Check {
                       run Cofferdam on the host"
                     .to_owned(),
             };
-            (format!("cannot be made: {error}"), remedy)
+            let what = match namespace {
+                Namespace::User => "cannot be made, or not be used",
+                _ => "cannot be made",
+            };
+            (format!("{what}: {error}"), remedy)
         }
     };
     match (namespace, who) {
@@ -90,33 +106,27 @@ const fn limit_name(namespace: Namespace) -> &'static str {
 struct Switches {
     clone: Option<String>,
     max: Option<String>,
-    apparmor: Option<String>,
-    /// The AppArmor label of this process.
-    label: Option<String>,
 }
 
 impl Switches {
     fn read() -> Self {
-        let read = |path: &str| {
-            let text = fs::read_to_string(path).ok()?;
-            Some(text.trim_end_matches(['\n', '\0']).to_owned())
-        };
+        let read = |path: &str| Some(fs::read_to_string(path).ok()?.trim_end().to_owned());
         Self {
             clone: read("/proc/sys/kernel/unprivileged_userns_clone"),
             max: read("/proc/sys/user/max_user_namespaces"),
-            apparmor: read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
-            label: read("/proc/self/attr/apparmor/current"),
         }
     }
 }
 
-fn judge_switches(who: Who, switches: &Switches) -> [Check; 3] {
+const ABSENT: &str = "the kernel has no such switch";
+const ROOT: &str = "root needs no user namespace";
+
+fn judge_switches(who: Who, switches: &Switches) -> [Check; 2] {
     if who == Who::Root {
-        return [CLONE, MAX, APPARMOR].map(|q| q.not_applicable("root needs no user namespace"));
+        return [CLONE, MAX].map(|question| question.not_applicable(ROOT));
     }
-    let absent = "the kernel has no such switch";
     let clone = match switches.clone.as_deref() {
-        None => CLONE.not_applicable(absent),
+        None => CLONE.not_applicable(ABSENT),
         Some("0") => CLONE.fail(
             "kernel.unprivileged_userns_clone is 0",
             "sudo sysctl -w kernel.unprivileged_userns_clone=1, and a line in /etc/sysctl.d to keep it",
@@ -124,30 +134,32 @@ fn judge_switches(who: Who, switches: &Switches) -> [Check; 3] {
         Some(value) => CLONE.ok(format!("kernel.unprivileged_userns_clone is {value}")),
     };
     let max = match switches.max.as_deref() {
-        None => MAX.not_applicable(absent),
+        None => MAX.not_applicable(ABSENT),
         Some("0") => MAX.fail(
             "user.max_user_namespaces is 0",
             "sudo sysctl -w user.max_user_namespaces=15000, and a line in /etc/sysctl.d to keep it",
         ),
         Some(value) => MAX.ok(format!("user.max_user_namespaces is {value}")),
     };
-    [clone, max, judge_apparmor(switches)]
+    [clone, max]
 }
 
-/// Where it restricts, a user namespace can be made and is then worth nothing, unless the program has
-/// a profile that says otherwise: so this cannot be seen by making one.
-fn judge_apparmor(switches: &Switches) -> Check {
-    match (switches.apparmor.as_deref(), switches.label.as_deref()) {
-        (None, _) => APPARMOR.not_applicable("the kernel has no such switch"),
-        (Some("0"), _) => APPARMOR.ok("kernel.apparmor_restrict_unprivileged_userns is 0"),
-        (Some(_), Some(label)) if label != "unconfined" => {
-            APPARMOR.ok(format!("restricted, but this program has the profile {label}"))
+/// A profile may allow too little, which can only be seen by making a namespace and using it.
+fn judge_apparmor(who: Who, standing: Standing, denied: bool) -> Check {
+    if who == Who::Root {
+        return APPARMOR.not_applicable(ROOT);
+    }
+    match standing {
+        Standing::NoSwitch => APPARMOR.not_applicable(ABSENT),
+        Standing::Off => APPARMOR.ok("kernel.apparmor_restrict_unprivileged_userns is 0"),
+        Standing::Restricted(lack) => APPARMOR.fail(lack.reason, lack.remedy),
+        Standing::Profiled(profiled) if denied => {
+            let lack = profiled.denied();
+            APPARMOR.fail(lack.reason, lack.remedy)
         }
-        (Some(_), _) => APPARMOR.fail(
-            "kernel.apparmor_restrict_unprivileged_userns is set and this program has no profile",
-            "give the program an AppArmor profile that allows `userns`; or \
-             sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
-        ),
+        Standing::Profiled(profiled) => {
+            APPARMOR.ok(format!("restricted, but this program has the profile {}", profiled.label))
+        }
     }
 }
 

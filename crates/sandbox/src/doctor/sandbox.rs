@@ -48,7 +48,7 @@ pub(super) fn examine(place: &Place) -> Check {
     let tried = try_in(&dir, &name, &caps);
     // Whatever came of it, its place goes.
     let removed = remove_tree(&dir).map_err(Trouble::Place);
-    judge(tried.and_then(|relaxed| removed.map(|()| relaxed)))
+    judge(tried.and_then(|relaxed| removed.map(|()| relaxed)), &caps)
 }
 
 /// Returns what it had to do without.
@@ -117,7 +117,7 @@ fn try_in(dir: &Path, name: &str, caps: &Caps) -> Result<Vec<Guarantee>, Trouble
     if left.is_empty() { Ok(lacking) } else { Err(Trouble::Left(left)) }
 }
 
-fn judge(tried: Result<Vec<Guarantee>, Trouble>) -> Check {
+fn judge(tried: Result<Vec<Guarantee>, Trouble>, caps: &Caps) -> Check {
     match tried {
         Ok(lacking) if lacking.is_empty() => {
             SANDBOX.ok("made one with a workspace in it, and took it down")
@@ -128,6 +128,8 @@ fn judge(tried: Result<Vec<Guarantee>, Trouble>) -> Check {
         }
         Err(error) => {
             let remedy = match &error {
+                // A check of its own says why, and more exactly than the step that failed.
+                _ if caps.unusable.is_some() => "see the checks above that fail".to_owned(),
                 Trouble::Start(StartError::Confine(error)) => error.remedy(),
                 Trouble::Place(_) => "see state.writable".to_owned(),
                 _ => "see the checks above that fail".to_owned(),

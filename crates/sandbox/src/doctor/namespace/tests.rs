@@ -33,39 +33,54 @@ fn the_remedy_fits_the_error() {
     assert!(old.contains("kernel with cgroup namespaces"), "{old}");
 }
 
-fn statuses(who: Who, switches: &Switches) -> [Status; 3] {
+fn statuses(who: Who, switches: &Switches) -> [Status; 2] {
     judge_switches(who, switches).map(|check| check.status)
 }
 
-fn all(value: &str) -> Switches {
+fn both(value: &str) -> Switches {
     let value = || Some(value.to_owned());
-    Switches { clone: value(), max: value(), apparmor: value(), label: None }
+    Switches { clone: value(), max: value() }
 }
 
 #[test]
 fn switches_that_are_not_there_are_no_obstacle() {
-    assert_eq!(statuses(Who::Ordinary, &Switches::default()), [Status::NotApplicable; 3]);
+    assert_eq!(statuses(Who::Ordinary, &Switches::default()), [Status::NotApplicable; 2]);
 }
 
 #[test]
 fn switches_bind_ordinary_users_only() {
-    let off = Switches { apparmor: Some("1".to_owned()), ..all("0") };
-    assert_eq!(statuses(Who::Ordinary, &off), [Status::Fail; 3]);
-    assert_eq!(statuses(Who::Root, &off), [Status::NotApplicable; 3]);
-    for check in judge_switches(Who::Ordinary, &off) {
+    assert_eq!(statuses(Who::Ordinary, &both("0")), [Status::Fail; 2]);
+    assert_eq!(statuses(Who::Root, &both("0")), [Status::NotApplicable; 2]);
+    for check in judge_switches(Who::Ordinary, &both("0")) {
         assert!(check.remedy.unwrap().contains("sysctl -w"), "{}", check.id);
     }
-    let on = Switches { apparmor: Some("0".to_owned()), ..all("1") };
-    assert_eq!(statuses(Who::Ordinary, &on), [Status::Ok; 3]);
+    assert_eq!(statuses(Who::Ordinary, &both("1")), [Status::Ok; 2]);
+}
+
+fn apparmor(who: Who, switch: Option<&str>, label: &str, denied: bool) -> Check {
+    let program = std::path::Path::new("/usr/local/bin/cofferdam");
+    judge_apparmor(who, Standing::judge(switch, Some(label), program), denied)
 }
 
 #[test]
 fn a_profile_lifts_the_restriction_and_its_absence_does_not() {
-    let with = |label: &str| {
-        let switches = Switches { label: Some(label.to_owned()), ..all("1") };
-        judge_apparmor(&switches).status
-    };
-    assert_eq!(with("cofferdam (unconfined)"), Status::Ok);
-    assert_eq!(with("unconfined"), Status::Fail);
-    assert_eq!(judge_apparmor(&all("1")).status, Status::Fail);
+    let of = |switch, label| apparmor(Who::Ordinary, switch, label, false).status;
+    assert_eq!(of(Some("1"), "cofferdam (unconfined)"), Status::Ok);
+    assert_eq!(of(Some("1"), "unconfined"), Status::Fail);
+    assert_eq!(of(Some("0"), "unconfined"), Status::Ok);
+    assert_eq!(of(None, "unconfined"), Status::NotApplicable);
+    assert_eq!(apparmor(Who::Root, Some("1"), "unconfined", true).status, Status::NotApplicable);
+}
+
+#[test]
+fn a_profile_counts_only_where_a_namespace_can_be_used() {
+    let check = apparmor(Who::Ordinary, Some("1"), "other (enforce)", true);
+    assert_eq!(check.status, Status::Fail);
+    assert!(check.detail.contains("other (enforce)"), "{}", check.detail);
+    assert!(refused(rustix::io::Errno::PERM).is_denied());
+    assert!(refused(rustix::io::Errno::ACCESS).is_denied());
+    assert!(!refused(rustix::io::Errno::NOSPC).is_denied());
+    assert!(!Trial::Made.is_denied());
+    // What is denied for another reason is another check's.
+    assert_eq!(apparmor(Who::Ordinary, Some("0"), "unconfined", true).status, Status::Ok);
 }
