@@ -109,6 +109,18 @@ fn record_rules_and_server() {
 mod native_only {
     use super::*;
 
+    /// As at many a login, where everybody is in a group of their own.
+    #[test]
+    fn files_that_the_group_may_write_are_no_obstacle() {
+        let env = TestEnv::with_binary(BINARY);
+        let mut command = env.program("sh");
+        let words = ["attack", "--sandbox", "native", "--id", "G-unknown-key", "--json"];
+        command.args(["-c", r#"umask 002; exec "$@""#, "sh", BINARY]).args(words);
+        let done = env.finish(command);
+        done.assert_exit(0);
+        assert_eq!(done.json()[0]["findings"][0]["verdict"], "held");
+    }
+
     /// Without a sandbox the same acts succeed, and are seen to: the judge is not blind.
     #[test]
     fn where_nothing_stops_them_attacks_succeed() {

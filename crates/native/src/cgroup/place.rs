@@ -1,13 +1,14 @@
 //! Where groups can be made on this host, and if nowhere, why and what would help.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use cofferdam_core::caps::Lack;
 use rustix::fs::{Access, access, statfs};
 
-use super::{Controller, scope};
+use super::{Controller, scope, v2};
 use crate::identity::effective_uid;
 use crate::kernel_text;
 
@@ -77,7 +78,7 @@ pub(crate) fn claim_unified() -> Option<Survey> {
     }
     // Once is enough: what it could not give then it has not now.
     static ASKED: OnceLock<Result<(), String>> = OnceLock::new();
-    match ASKED.get_or_init(|| scope::enter(effective_uid()).map_err(|e| e.to_string())) {
+    match ASKED.get_or_init(|| enter_scope().map_err(|e| e.to_string())) {
         Ok(()) => survey_unified(),
         Err(reason) => {
             let because = |lack: &Lack| Lack {
@@ -88,6 +89,17 @@ pub(crate) fn claim_unified() -> Option<Survey> {
             Some(Survey::Unified { base: base.clone(), lacks })
         }
     }
+}
+
+/// Moves into a scope, and there out of the way at once. A process that we start from here on, such as the guard of a
+/// terminal, is born beside the groups that come and not where it would stop them from being limited.
+fn enter_scope() -> io::Result<()> {
+    scope::enter(effective_uid())?;
+    let Some(found @ Survey::Unified { .. }) = survey_unified() else { return Ok(()) };
+    let given: Vec<_> = Controller::ALL.into_iter().filter(|c| found.seat(*c).is_ok()).collect();
+    found.bases().first().map_or(Ok(()), |base| {
+        v2::enable(base, &given).map_err(|e| io::Error::new(e.source.kind(), e))
+    })
 }
 
 /// Takes the place that a run would take. What is missing, where something is.

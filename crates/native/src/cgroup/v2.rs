@@ -37,7 +37,7 @@ pub(super) fn make(
 
 /// Lets the groups below `dir` have the controllers. A group that has processes of its own may not:
 /// where the only one is us, we move out of the way first.
-fn enable(dir: &Path, wanted: &[Controller]) -> Result<(), SysError> {
+pub(super) fn enable(dir: &Path, wanted: &[Controller]) -> Result<(), SysError> {
     let file = dir.join("cgroup.subtree_control");
     let fail = |e| SysError::on("write", file.display(), e);
     let now = fs::read_to_string(&file).map_err(fail)?;

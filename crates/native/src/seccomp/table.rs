@@ -35,6 +35,9 @@ pub struct Group {
 pub struct Call {
     pub(super) constant: &'static str,
     pub(super) number: libc::c_long,
+    /// Whether only x86-64 is said to have it, so that a test on either machine can see whether that is so.
+    #[cfg(test)]
+    pub(super) is_old: bool,
 }
 
 impl Table {
@@ -76,10 +79,20 @@ impl Call {
 macro_rules! calls {
     ($($call:ident)* $(; x86_64: $($old:ident)*)?) => {
         &[
-            $($crate::seccomp::Call { constant: stringify!($call), number: $call },)*
+            $($crate::seccomp::Call {
+                constant: stringify!($call),
+                number: $call,
+                #[cfg(test)]
+                is_old: false,
+            },)*
             $($(
                 #[cfg(target_arch = "x86_64")]
-                $crate::seccomp::Call { constant: stringify!($old), number: $old },
+                $crate::seccomp::Call {
+                    constant: stringify!($old),
+                    number: $old,
+                    #[cfg(test)]
+                    is_old: true,
+                },
             )*)?
         ]
     };

@@ -1,5 +1,6 @@
-//! The filter against its own table, number by number, and against the kernel.
+//! The filter against its own table, number by number, on this machine and on ARM64, and against the kernel.
 
 mod agreement;
+mod arm64;
 mod interpreter;
 mod kernel;

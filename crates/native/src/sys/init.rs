@@ -56,7 +56,8 @@ pub(crate) fn loopback_up() -> Result<(), SysError> {
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
         for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes_with_nul()) {
-            *to = from.cast_signed();
+            // Signed on some machines, and unsigned on others.
+            *to = libc::c_char::from_ne_bytes([*from]);
         }
         if libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) != 0 {
             return Err(SysError::on("ioctl (SIOCGIFFLAGS)", "lo", io::Error::last_os_error()));

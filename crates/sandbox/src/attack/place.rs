@@ -116,10 +116,12 @@ impl<'g> Place<'g> {
         self.dir.join("state/cofferdam")
     }
 
-    /// Writes the host owner's settings.
+    /// Writes the host owner's settings, which nobody else may write, whatever files have by default here.
     pub(super) fn settle(&self, text: &str) -> Result<(), AttackError> {
         let path = self.dir.join("home/.config/cofferdam/config.yaml");
-        fs::write(&path, self.fill(text)).map_err(AttackError::place(&path))
+        fs::write(&path, self.fill(text)).map_err(AttackError::place(&path))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
+            .map_err(AttackError::place(&path))
     }
 
     /// Runs a script inside.

@@ -98,13 +98,18 @@ impl From<Stat> for Seen {
             mode: stat.st_mode & 0o7777,
             owner: Owner { uid: stat.st_uid, gid: stat.st_gid },
             size: u64::try_from(stat.st_size).unwrap_or_default(),
-            links: stat.st_nlink,
+            links: count(stat.st_nlink),
             dev: stat.st_dev,
             ino: stat.st_ino,
             mtime: moment(stat.st_mtime, stat.st_mtime_nsec),
             ctime: moment(stat.st_ctime, stat.st_ctime_nsec),
         }
     }
+}
+
+/// How many names a file has. The kernel counts them in 64 bits on x86-64 and in 32 on ARM64.
+fn count(links: impl Into<u64>) -> u64 {
+    links.into()
 }
 
 fn moment(seconds: i64, nanos: impl TryInto<u32>) -> Moment {

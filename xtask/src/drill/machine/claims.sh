@@ -20,6 +20,9 @@ began, used = time.time(), time.process_time()
 while time.time() - began < 4: pass
 print("less" if time.process_time() - used < 1.6 else "more")' 2>&1)
 say 'a fifth of a processor is no more' "$out" less
+# Somebody guards the caller's terminal meanwhile, and must not be in the way of the limits.
+out=$(script -qec 'cofferdam run --quiet --tty -- sh -c "test -t 0 && echo on a terminal"' /dev/null 2>&1)
+has 'a run on a terminal' "$out" 'on a terminal'
 session=$(cofferdam session start 2>&1)
 out=$(cofferdam session exec "$session" -- echo in session 2>&1)
 say 'a session runs commands' "$out" 'in session'

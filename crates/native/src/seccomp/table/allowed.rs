@@ -134,8 +134,7 @@ pub(super) static GROUPS: &[Group] = &[
             SYS_sched_setparam SYS_sched_getscheduler SYS_sched_setscheduler SYS_sched_getattr
             SYS_sched_setattr SYS_sched_get_priority_max SYS_sched_get_priority_min
             SYS_sched_rr_get_interval SYS_getpriority SYS_setpriority SYS_ioprio_get SYS_ioprio_set
-            SYS_prlimit64 SYS_getrusage SYS_times SYS_getcpu;
-            x86_64: SYS_getrlimit SYS_setrlimit
+            SYS_prlimit64 SYS_getrlimit SYS_setrlimit SYS_getrusage SYS_times SYS_getcpu
         ],
     ),
     allow(

@@ -41,7 +41,7 @@ impl<const BITS: mode_t> Refusing<BITS> {
             name: "open",
             why: SET_ID,
             verdict: Verdict::Depends(&Self::CREATED_2),
-            calls: calls![SYS_open],
+            calls: calls![; x86_64: SYS_open],
         },
         Group {
             name: "open beneath a directory",
@@ -54,7 +54,7 @@ impl<const BITS: mode_t> Refusing<BITS> {
             name: "nodes",
             why: NODES,
             verdict: Verdict::Depends(&Self::NODE_1),
-            calls: calls![SYS_mknod],
+            calls: calls![; x86_64: SYS_mknod],
         },
         Group {
             name: "nodes beneath a directory",

@@ -10,13 +10,17 @@ use super::super::table::{Call, Group, Table};
 use super::super::{Arch, Program, Writes, compile, program};
 use super::interpreter::{Seen, run};
 
-const BOTH: [Writes; 2] = [Writes::Staged, Writes::OnHost];
-const ALLOW: u32 = 0x7fff_0000;
+pub(super) const BOTH: [Writes; 2] = [Writes::Staged, Writes::OnHost];
+pub(super) const ALLOW: u32 = 0x7fff_0000;
 const KILL_PROCESS: u32 = 0x8000_0000;
-const ENOSYS: u32 = 0x0005_0000 | 38;
+pub(super) const ENOSYS: u32 = 0x0005_0000 | 38;
 
 fn here(number: u32, args: [u64; 6]) -> Seen {
-    Seen { number, arch: Arch::HERE.audit(), args }
+    on(Arch::HERE, number, args)
+}
+
+pub(super) fn on(arch: Arch, number: u32, args: [u64; 6]) -> Seen {
+    Seen { number, arch: arch.audit(), args }
 }
 
 /// Values around which a rule may change its mind about an argument.
@@ -56,7 +60,12 @@ fn edges(rule: &Rule) -> Vec<[u64; 6]> {
     all
 }
 
-fn assert_agrees(program: &Program, table: &Table, numbers: impl Iterator<Item = u32>) {
+pub(super) fn assert_agrees(
+    program: &Program,
+    arch: Arch,
+    table: &Table,
+    numbers: impl Iterator<Item = u32>,
+) {
     for number in numbers {
         let verdict = table.verdict(number);
         let cases = match verdict {
@@ -64,7 +73,7 @@ fn assert_agrees(program: &Program, table: &Table, numbers: impl Iterator<Item =
             Verdict::Depends(rule) => edges(rule),
         };
         for args in cases {
-            let (said, _) = run(program.instructions(), here(number, args));
+            let (said, _) = run(program.instructions(), on(arch, number, args));
             let meant = verdict.answer(args).code();
             assert_eq!(said, meant, "call {number} with {args:x?}: {said:#x}, not {meant:#x}");
         }
@@ -74,7 +83,7 @@ fn assert_agrees(program: &Program, table: &Table, numbers: impl Iterator<Item =
 #[test]
 fn every_number_gets_what_the_table_says() {
     for writes in BOTH {
-        assert_agrees(program(writes), &Table::of(writes), 0..1024);
+        assert_agrees(program(writes), Arch::HERE, &Table::of(writes), 0..1024);
     }
 }
 
@@ -203,19 +212,20 @@ fn a_program_too_long_for_one_jump_still_agrees() {
             calls: Box::leak(Box::new([Call {
                 constant: "SYS_synthetic",
                 number: libc::c_long::try_from(number).unwrap(),
+                is_old: false,
             }])),
         })
         .collect();
     let table = Table { parts: [Box::leak(groups.into_boxed_slice()), &[], &[], &[]] };
     let program = compile(&table, Arch::HERE);
     assert!(program.instructions().len() > 1400, "{}", program.instructions().len());
-    assert_agrees(&program, &table, 0..1600);
+    assert_agrees(&program, Arch::HERE, &table, 0..1600);
 }
 
 #[test]
 fn an_empty_table_refuses_everything() {
     let table = Table { parts: [&[], &[], &[], &[]] };
-    assert_agrees(&compile(&table, Arch::HERE), &table, 0..600);
+    assert_agrees(&compile(&table, Arch::HERE), Arch::HERE, &table, 0..600);
 }
 
 fn number_of(name: &str) -> u32 {

@@ -13,7 +13,6 @@ use rustix::io::Errno;
 use super::super::rule::{Answer, Verdict};
 use super::super::{Table, Writes, load, no_new_privileges, program};
 use crate::sys::confine::call;
-use crate::sys::try_in_child;
 
 /// What `attempt` gives in a thread with the filter on.
 fn confined<T: Send + 'static>(writes: Writes, attempt: impl FnOnce() -> T + Send + 'static) -> T {
@@ -233,6 +232,8 @@ fn the_kernel_reports_the_filter_to_children() {
 #[test]
 fn a_32_bit_call_kills_the_process() {
     use crate::sys::confine::foreign_getpid;
+    use crate::sys::try_in_child;
+
     let filter = program(Writes::Staged);
     let confine = move || {
         let errno = |error: crate::SysError| error.source.raw_os_error().unwrap_or(libc::EINVAL);
@@ -247,6 +248,50 @@ fn a_32_bit_call_kills_the_process() {
         Ok(())
     });
     assert!(killed.is_err_and(|error| error.call == "probe"));
+}
+
+/// A 64-bit program on ARM64 has no way to make a 32-bit call: it has to become a 32-bit program, where the processor
+/// and the kernel still run any.
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn a_32_bit_program_is_killed_at_its_first_call() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("program");
+    fs::write(&program, program_of_32_bits()).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let run = move || Command::new(&program).status();
+    let outside = run();
+    match (outside, confined(Writes::Staged, run)) {
+        (Ok(outside), Ok(inside)) => {
+            assert_eq!((outside.code(), inside.signal()), (Some(7), Some(libc::SIGSYS)));
+        }
+        (outside, inside) => {
+            let answers = [outside, inside].map(|answer| answer.unwrap_err().raw_os_error());
+            assert_eq!(answers, [Some(libc::ENOEXEC); 2]);
+        }
+    }
+}
+
+/// Ends with 7, by a call of the convention that ARM had before it had 64 bits.
+#[cfg(target_arch = "aarch64")]
+fn program_of_32_bits() -> Vec<u8> {
+    const AT: u32 = 0x10_0000;
+    const HEADERS: u32 = 52 + 32;
+    // mov r0, #7; mov r7, #1 (exit); svc 0
+    let code = [0xE3A0_0007_u32, 0xE3A0_7001, 0xEF00_0000];
+    let size = HEADERS + 4 * 3;
+    let mut bytes = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    // An executable, for ARM.
+    bytes.extend([2_u16, 40].iter().flat_map(|half| half.to_le_bytes()));
+    // Version, start, where the one segment is described, no sections, the fifth form of the convention.
+    let words = [1, AT + HEADERS, 52, 0, 0x0500_0000];
+    bytes.extend(words.iter().flat_map(|word: &u32| word.to_le_bytes()));
+    bytes.extend([52_u16, 32, 1, 40, 0, 0].iter().flat_map(|half| half.to_le_bytes()));
+    // The segment: all of the file, to be read and executed.
+    let segment = [1, 0, AT, AT, size, size, 5, 0x1_0000];
+    bytes.extend(segment.iter().chain(&code).flat_map(|word: &u32| word.to_le_bytes()));
+    bytes
 }
 
 fn path(path: &Path) -> std::ffi::CString {
