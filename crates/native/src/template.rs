@@ -24,23 +24,18 @@ use crate::sys::SysError;
 use crate::sys::mount::Depth;
 use crate::witness::{self, Seen};
 
-/// The root that was asked for last.
-#[derive(Debug, Default)]
-pub struct Templates(Mutex<Kept>);
+/// So many are kept: those that were asked for last.
+const MOST: usize = 4;
 
+/// What a maker of sandboxes keeps of them, the one that was asked for last first.
 #[derive(Debug, Default)]
-enum Kept {
-    #[default]
-    Nothing,
-    One(Template),
-    /// This kernel makes none.
-    Impossible,
-}
+pub struct Templates(Mutex<Vec<Template>>);
 
 #[derive(Debug)]
 struct Template {
     of: Shape,
-    root: Root,
+    /// None where it cannot be made.
+    root: Option<Root>,
 }
 
 /// All that a furnished root depends on: equal shapes, equal roots.
@@ -62,31 +57,20 @@ impl Templates {
         }
         let shape = Shape::of(plan, identity)?;
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*kept {
-            Kept::Impossible => return None,
-            Kept::One(template) if template.of == shape => {}
-            Kept::One(_) | Kept::Nothing => {
-                // Whatever is wrong, the sandbox that is furnished by itself finds it too, and says it.
-                *kept = match Template::make(shape, identity) {
-                    Some(template) => Kept::One(template),
-                    None => Kept::Impossible,
-                };
-            }
-        }
-        match &*kept {
-            Kept::One(template) => template.root.copy().ok(),
-            Kept::Nothing | Kept::Impossible => None,
-        }
+        let at = kept.iter().position(|template| template.of == shape);
+        let template = at.map_or_else(|| Template::make(shape, identity), |at| kept.remove(at));
+        let copy = template.root.as_ref().and_then(|root| root.copy().ok());
+        kept.insert(0, template);
+        kept.truncate(MOST);
+        copy
     }
 }
 
 impl Template {
-    fn make(of: Shape, identity: &Identity) -> Option<Self> {
-        let root = Root::new(&of.workspace).ok()?;
-        furnish(&root, identity, Depth::One).ok()?;
-        of.make_places(&root).ok()?;
-        root.finish(RootAccess::Readonly, identity).ok()?;
-        Some(Self { of, root })
+    /// Whatever is wrong, a sandbox that is furnished by itself finds it too, and says it.
+    fn make(of: Shape, identity: &Identity) -> Self {
+        let root = of.furnished(identity);
+        Self { of, root }
     }
 }
 
@@ -113,6 +97,14 @@ impl Shape {
         }
         let system = witness::system()?;
         Some(Self { uid: identity.uid, gid: identity.gid, workspace, places, system })
+    }
+
+    fn furnished(&self, identity: &Identity) -> Option<Root> {
+        let root = Root::new(&self.workspace).ok()?;
+        furnish(&root, identity, Depth::One).ok()?;
+        self.make_places(&root).ok()?;
+        root.finish(RootAccess::Readonly, identity).ok()?;
+        Some(root)
     }
 
     fn make_places(&self, root: &Root) -> Result<(), SysError> {

@@ -84,6 +84,8 @@ pub(crate) fn a_root_is_copied_only_for_the_same_owner_and_places() {
         }
     });
     assert!(other.starts_with("sandbox:x:1234:1234:"), "{other}");
+    // Those that were asked for meanwhile did not push the first one out.
+    assert_eq!(age(|_| ()) == again, kernel_mounts_into_detached_trees());
 }
 
 fn kernel_mounts_into_detached_trees() -> bool {
