@@ -19,7 +19,7 @@ use cofferdam_core::spec::Mode;
 
 use crate::identity::Identity;
 use crate::recipe::furnish;
-use crate::root::{PlaceKind, Root, RootAccess, memory};
+use crate::root::{PlaceKind, Root, RootAccess, binds, memory};
 use crate::sys::SysError;
 use crate::sys::mount::Depth;
 use crate::witness::{self, Seen};
@@ -90,7 +90,8 @@ impl Shape {
         places.extend(plan.tmpfs.keys().map(|target| directory(target)));
         places.push(directory(Path::new(HOME)));
         places.extend(plan.repository.iter().map(|repository| directory(&repository.target)));
-        places.extend(plan.toolchains.iter().map(|tool| host(&tool.asked, tool)));
+        let tools = plan.toolchains.iter().filter(|tool| !binds::is_of_the_system(tool));
+        places.extend(tools.map(|tool| host(&tool.asked, tool)));
         places.extend(plan.mounts.iter().map(|mount| host(&mount.target, &mount.source)));
         if plan.result.is_some() {
             places.push(directory(Path::new(PLACE)));

@@ -11,7 +11,7 @@ use crate::sys::mount::{Attributes, Depth, attach, clone_mount, open_pinned, set
 /// Shows a toolchain read-only under the name by which it is found on the search path. Owners stay as
 /// they are: what only root may read there, the program of root's run may not.
 pub(crate) fn toolchain(root: &Root, toolchain: &HostPath, depth: Depth) -> Result<(), SysError> {
-    if toolchain.asked.starts_with("/usr") {
+    if is_of_the_system(toolchain) {
         return Ok(());
     }
     let source = open_pinned(toolchain)?;
@@ -19,6 +19,11 @@ pub(crate) fn toolchain(root: &Root, toolchain: &HostPath, depth: Depth) -> Resu
     set_attributes(&mount, Attributes::READONLY, depth, None)?;
     let place = root.place(&toolchain.asked, PlaceKind::of(toolchain))?;
     attach(mount, place, &toolchain.asked.display())
+}
+
+/// Whether it is shown already.
+pub(crate) fn is_of_the_system(toolchain: &HostPath) -> bool {
+    toolchain.asked.starts_with("/usr")
 }
 
 /// Shows what the plan mounts, read-only unless it says otherwise.
