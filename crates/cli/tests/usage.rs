@@ -89,13 +89,15 @@ fn proofs(text: &str) -> Vec<(&str, &str)> {
     quoted.filter(|code| code.contains(".rs::")).filter_map(|code| code.split_once("::")).collect()
 }
 
-/// A test has its attribute on one of the lines right above it, or stands in a list of claims that are made on
-/// several databases.
+/// A test has its attribute on one of the lines right above it, or stands in a list: of claims that are made on
+/// several databases, or of cases, each after who is to run it.
 fn is_test(file: &str, test: &str) -> bool {
     let Ok(source) = fs::read_to_string(root().join(file)) else { return false };
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
-    let claims = lines.iter().skip_while(|line| **line != "claims! {");
-    if claims.take_while(|line| **line != "}").any(|line| line.strip_suffix(',') == Some(test)) {
+    let list = lines.iter().skip_while(|line| !["claims! {", "cases! {"].contains(*line));
+    let mut listed =
+        list.take_while(|line| **line != "}").filter_map(|line| line.strip_suffix(','));
+    if listed.any(|line| line.split(' ').next_back() == Some(test)) {
         return true;
     }
     let begins = format!("fn {test}(");
