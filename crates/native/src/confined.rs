@@ -38,14 +38,15 @@ pub struct Confinement<'a> {
     /// The run's directory, which exists. In stage mode the changes end up in `upper` in it.
     pub state: &'a Path,
     pub stdin: StdinKind,
-    /// Of a process that makes many.
-    pub templates: Option<&'a Templates>,
 }
 
-/// Starts the command of the plan, confined as the plan says. What is left to do when it has ended is
-/// [`Handed::finish`].
-pub fn start(confinement: &Confinement<'_>) -> Result<(Running, Handed), StartError> {
-    let Confinement { plan, run_id, state, stdin, templates } = *confinement;
+/// Starts the command of the plan, confined as the plan says; a process that makes many has templates. What is left to
+/// do when it has ended is [`Handed::finish`].
+pub fn start(
+    confinement: &Confinement<'_>,
+    templates: Option<&Templates>,
+) -> Result<(Running, Handed), StartError> {
+    let Confinement { plan, run_id, state, stdin } = *confinement;
     let profile = Profile::of(plan);
     let preparation = Preparation { profile: &profile, name: run_id, state, templates };
     begin(&preparation)?.go(plan, run_id, stdin)

@@ -138,9 +138,8 @@ impl Root {
         if relative.as_os_str().is_empty() {
             return Err(SysError::on("mount", target.display(), Errno::INVAL));
         }
-        let ours = !target.starts_with(&self.workspace) || target == self.workspace;
         match open_beneath(&self.fd, relative) {
-            Err(e) if e.source.raw_os_error() == Some(libc::ENOENT) && ours => {}
+            Err(e) if e.source.raw_os_error() == Some(libc::ENOENT) && self.may_make(target) => {}
             answer => return answer,
         }
         let mut dir = open_beneath(&self.fd, Path::new(""))?;
@@ -163,6 +162,11 @@ impl Root {
             dir = open_beneath(&dir, Path::new(name))?;
         }
         Ok(dir)
+    }
+
+    /// Whether a place is for us to make, and not the workspace's.
+    pub(crate) fn may_make(&self, target: &Path) -> bool {
+        !target.starts_with(&self.workspace) || target == self.workspace
     }
 
     /// A memory file system at a place. It counts against the memory limit as well as its own size.

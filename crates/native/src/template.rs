@@ -58,19 +58,15 @@ impl Templates {
         let shape = Shape::of(plan, identity)?;
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = kept.iter().position(|template| template.of == shape);
-        let template = at.map_or_else(|| Template::make(shape, identity), |at| kept.remove(at));
+        let template = match at {
+            Some(at) => kept.remove(at),
+            // Whatever is wrong, a sandbox that is furnished by itself finds it too, and says it.
+            None => Template { root: shape.furnished(identity), of: shape },
+        };
         let copy = template.root.as_ref().and_then(|root| root.copy().ok());
         kept.insert(0, template);
         kept.truncate(MOST);
         copy
-    }
-}
-
-impl Template {
-    /// Whatever is wrong, a sandbox that is furnished by itself finds it too, and says it.
-    fn make(of: Shape, identity: &Identity) -> Self {
-        let root = of.furnished(identity);
-        Self { of, root }
     }
 }
 
@@ -109,8 +105,7 @@ impl Shape {
     }
 
     fn make_places(&self, root: &Root) -> Result<(), SysError> {
-        let inside = |place: &Path| place != self.workspace && place.starts_with(&self.workspace);
-        for (place, kind) in self.places.iter().filter(|(place, _)| !inside(place)) {
+        for (place, kind) in self.places.iter().filter(|(place, _)| root.may_make(place)) {
             root.place(place, *kind)?;
         }
         memory::one_for_temporary_files(root)

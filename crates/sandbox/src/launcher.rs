@@ -120,7 +120,7 @@ impl Launcher {
         &self,
         confinement: &Confinement<'_>,
     ) -> Result<(Running, Lease<'_>), StartError> {
-        let Confinement { plan, run_id, state, stdin, .. } = *confinement;
+        let Confinement { plan, run_id, state, stdin } = *confinement;
         let request = Request::Take { run: run_id.to_owned(), dir: state.to_owned().into() };
         let question = wire::with_below(&request, &wire::bytes(&Profile::of(plan)));
         let draft = || Draft::new(plan, run_id, stdin);

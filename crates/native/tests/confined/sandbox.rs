@@ -82,13 +82,8 @@ impl Sandbox {
 
     pub(crate) fn start(&self, stdin: StdinKind) -> Result<(Running, Handed), StartError> {
         let state = self.state();
-        start(&Confinement {
-            plan: &self.plan,
-            run_id: &self.run,
-            state: &state,
-            stdin,
-            templates: self.templates.as_deref(),
-        })
+        let asked = Confinement { plan: &self.plan, run_id: &self.run, state: &state, stdin };
+        start(&asked, self.templates.as_deref())
     }
 
     pub(crate) fn try_run(&self) -> Result<Done, StartError> {

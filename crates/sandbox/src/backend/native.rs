@@ -80,8 +80,7 @@ pub(super) fn run(
             .and_then(|ahead| ahead.started(plan))
             .map(|(running, handed)| (running, Keeper::Us(handed))),
         Begun::Launchers => {
-            let (state, templates) = (stage.dir, None);
-            let asked = Confinement { plan, run_id: stage.run, state, stdin, templates };
+            let asked = Confinement { plan, run_id: stage.run, state: stage.dir, stdin };
             sandbox(stage.starter, &asked).inspect(|_| observer.at_leisure())
         }
     };
@@ -236,7 +235,7 @@ pub(crate) fn sandbox<'a>(
 ) -> Result<(Running, Keeper<'a>), StartError> {
     match starter {
         Starter::Here | Starter::Repeatedly(_) => {
-            let (running, handed) = start(confinement)?;
+            let (running, handed) = start(confinement, starter.templates())?;
             Ok((running, Keeper::Us(handed)))
         }
         Starter::Launcher(launcher) => {

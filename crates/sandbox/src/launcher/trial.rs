@@ -76,8 +76,7 @@ impl Trials {
         };
         let streams = Streams { stdin: None, stdout: None, stderr: None };
         let stdin = StdinKind::Empty;
-        let (state, templates) = (&place.dir, starter.templates());
-        let asked = Confinement { plan, run_id: &place.name, state, stdin, templates };
+        let asked = Confinement { plan, run_id: &place.name, state: &place.dir, stdin };
         let (Running { process, .. }, keeper) = sandbox(starter, &asked)?;
         let ended =
             supervise(process, passage(streams), unwatched_disk(plan), &self.signals, &mut Deaf)?;
