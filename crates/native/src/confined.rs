@@ -23,7 +23,7 @@ use std::path::Path;
 use cofferdam_core::plan::{Plan, Profile};
 
 use crate::process::{StartError, StdinKind};
-use crate::template::Templates;
+use crate::stock::Stock;
 pub use error::ConfineError;
 pub(crate) use prepare::check_owners;
 pub use prepare::{Begun, Handed, Preparation, Prepared, Unsupplied, bear, begin, prepare};
@@ -40,14 +40,14 @@ pub struct Confinement<'a> {
     pub stdin: StdinKind,
 }
 
-/// Starts the command of the plan, confined as the plan says; a process that makes many has templates. What is left to
+/// Starts the command of the plan, confined as the plan says; a process that makes many has a stock. What is left to
 /// do when it has ended is [`Handed::finish`].
 pub fn start(
     confinement: &Confinement<'_>,
-    templates: Option<&Templates>,
+    stock: Option<&Stock>,
 ) -> Result<(Running, Handed), StartError> {
     let Confinement { plan, run_id, state, stdin } = *confinement;
     let profile = Profile::of(plan);
-    let preparation = Preparation { profile: &profile, name: run_id, state, templates };
+    let preparation = Preparation { profile: &profile, name: run_id, state, stock };
     begin(&preparation)?.go(plan, run_id, stdin)
 }

@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::sys::SysError;
 use crate::sys::holder::Holder;
@@ -152,6 +153,28 @@ impl Owners {
         let namespace = File::open(&path).map_err(|e| SysError::on("open", path.display(), e))?;
         holder.end();
         Ok(Some(Self { namespace: namespace.into(), _holder: holder }))
+    }
+}
+
+/// So many are kept: those that were asked for last.
+const MOST: usize = 4;
+
+/// Such namespaces, by owner: nobody is in them, and a map never changes.
+#[derive(Debug, Default)]
+pub(crate) struct Maps(Mutex<Vec<(Ids, Arc<OwnedFd>)>>);
+
+impl Maps {
+    /// [`Owners::of`], made once.
+    pub(crate) fn of(&self, owner: Ids) -> Result<Option<Arc<OwnedFd>>, SysError> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, namespace)) = kept.iter().find(|(ids, _)| *ids == owner) {
+            return Ok(Some(namespace.clone()));
+        }
+        let Some(made) = Owners::of(owner)? else { return Ok(None) };
+        let namespace = Arc::new(made.namespace);
+        kept.insert(0, (owner, namespace.clone()));
+        kept.truncate(MOST);
+        Ok(Some(namespace))
     }
 }
 

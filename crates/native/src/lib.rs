@@ -2,7 +2,7 @@
 //!
 //! - [`caps`]: what can be held on this host; [`apparmor`]: its switch on user namespaces.
 //! - [`confined`]: starts a command in a sandbox; its steps, in order, are in `recipe`.
-//! - [`template`]: what many sandboxes have in common, made once.
+//! - [`stock`]: what a process keeps that makes many; of that, `template` is what they have in common, made once.
 //! - [`witness`]: whether a sandbox that was prepared would still be made the same.
 //! - [`outside`]: a workspace mounted where a container engine can see it.
 //! - [`process`]: starts a command as the leader of its own process group.
@@ -47,6 +47,7 @@ mod init;
 mod kernel_text;
 pub mod landlock;
 pub mod line;
+mod network;
 mod order;
 pub mod outside;
 pub mod probe;
@@ -61,11 +62,12 @@ mod root;
 pub mod seccomp;
 pub mod signals;
 pub mod staging;
+pub mod stock;
 pub mod supervise;
 mod supply;
 #[expect(unsafe_code, reason = "the one place for system calls that no safe wrapper covers")]
 mod sys;
-pub mod template;
+mod template;
 pub mod terminal;
 pub mod witness;
 mod workspace;

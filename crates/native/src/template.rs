@@ -29,7 +29,7 @@ const MOST: usize = 4;
 
 /// What a maker of sandboxes keeps of them, the one that was asked for last first.
 #[derive(Debug, Default)]
-pub struct Templates(Mutex<Vec<Template>>);
+pub(crate) struct Templates(Mutex<Vec<Template>>);
 
 #[derive(Debug)]
 struct Template {

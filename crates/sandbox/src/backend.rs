@@ -20,7 +20,7 @@ use cofferdam_native::signals::Signals;
 use cofferdam_native::supervise::Watch;
 use serde_json::{Map, Value};
 
-pub use cofferdam_native::template::Templates;
+pub use cofferdam_native::stock::Stock;
 
 use crate::engine::{Engine, Surroundings};
 use crate::host::total_memory;
@@ -66,15 +66,15 @@ pub enum Starter<'a> {
     /// This process, which must have one thread.
     Here,
     /// The same, where it makes many.
-    Repeatedly(&'a Templates),
+    Repeatedly(&'a Stock),
     Launcher(&'a Launcher),
 }
 
 impl<'a> Starter<'a> {
     /// What this process keeps for the next one.
-    pub(crate) fn templates(self) -> Option<&'a Templates> {
+    pub(crate) fn stock(self) -> Option<&'a Stock> {
         match self {
-            Self::Repeatedly(templates) => Some(templates),
+            Self::Repeatedly(stock) => Some(stock),
             Self::Here | Self::Launcher(_) => None,
         }
     }

@@ -6,7 +6,7 @@
 use std::io::{self, BufRead as _, Write};
 
 use clap::{Args, Parser, ValueEnum};
-use cofferdam_sandbox::backend::{Starter, Streams, Templates};
+use cofferdam_sandbox::backend::{Starter, Stock, Streams};
 use cofferdam_sandbox::launcher::{Depth, Ended, Launcher, Trials};
 use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::run::{Prepared, perform_by};
@@ -61,8 +61,8 @@ pub(crate) fn run(
         }
         How::Plain | How::Cold => None,
     };
-    let templates = Templates::default();
-    let starter = launcher.as_ref().map_or(Starter::Repeatedly(&templates), Starter::Launcher);
+    let stock = Stock::default();
+    let starter = launcher.as_ref().map_or(Starter::Repeatedly(&stock), Starter::Launcher);
     let trials = Trials::open(&state)?;
     let mut last: Option<(String, Prepared)> = None;
     for line in io::stdin().lock().lines() {

@@ -20,17 +20,16 @@ use crate::channel::Channel;
 use crate::confirm::network_namespace;
 use crate::identity::{Identity, Ids, Owners, effective_uid, strangers};
 use crate::init;
+use crate::network::{EmptyNetwork, Networks};
 use crate::process::{Parent, StartError, StdinKind};
 use crate::recipe::{self, Kit};
 use crate::report::{Facts, Report};
 use crate::result;
 use crate::seccomp;
+use crate::stock::Stock;
 use crate::supply::{send_bounds, send_ground};
-use crate::sys::aside::aside;
 use crate::sys::clone::{Child, clone_into, start_elsewhere, threads_settled};
-use crate::sys::init::loopback_up;
 use crate::sys::{SysError, keep_dead_children};
-use crate::template::Templates;
 use crate::workspace::lay;
 
 /// How long the kernel may take to end what was killed.
@@ -48,7 +47,7 @@ pub struct Preparation<'a> {
     /// A directory that exists. In stage mode the changes end up in `upper` in it.
     pub state: &'a Path,
     /// Of a process that makes many.
-    pub templates: Option<&'a Templates>,
+    pub stock: Option<&'a Stock>,
 }
 
 /// A sandbox in the making.
@@ -56,7 +55,7 @@ pub struct Preparation<'a> {
 pub struct Begun {
     child: Child,
     control: Channel,
-    cgroup: Cgroup,
+    bounded: Bounded,
 }
 
 /// One that is not needed for anything any more before the command runs.
@@ -72,14 +71,29 @@ pub struct Prepared {
     child: Child,
     control: Channel,
     notes: Notes,
-    cgroup: Cgroup,
+    bounded: Bounded,
 }
 
 /// What of a sandbox is left to its maker when the order is given: to take it down.
 #[derive(Debug)]
 pub struct Handed {
     pidfd: OwnedFd,
+    bounded: Bounded,
+}
+
+/// What holds a sandbox, besides its own process.
+#[derive(Debug)]
+struct Bounded {
     cgroup: Cgroup,
+    /// Its network, where it goes back to somebody when it is over.
+    network: Option<Borrowed>,
+}
+
+/// A network, and where it is from.
+#[derive(Debug)]
+struct Borrowed {
+    network: EmptyNetwork,
+    from: Networks,
 }
 
 /// Makes a process that is confined as the profile says and waits.
@@ -110,7 +124,7 @@ enum Birth {
 
 /// Starts the process of a sandbox, as far as that can be done before its place is made.
 pub fn bear(preparation: &Preparation<'_>) -> Result<Unsupplied, StartError> {
-    let Preparation { profile, state, templates, .. } = *preparation;
+    let Preparation { profile, state, stock, .. } = *preparation;
     let plan = profile.plan();
     check_single_thread()?;
     check_supported(plan)?;
@@ -125,7 +139,7 @@ pub fn bear(preparation: &Preparation<'_>) -> Result<Unsupplied, StartError> {
     let birth = match claim_unified() {
         Some(found) => Birth::Due(found),
         None => {
-            let (child, control) = born(plan, state, &workspace, templates, None)?;
+            let (child, control) = born(plan, state, &workspace, stock, None)?;
             Birth::Done(child, control)
         }
     };
@@ -136,11 +150,11 @@ fn born(
     plan: &Plan,
     state: &Path,
     workspace: &fs::Metadata,
-    templates: Option<&Templates>,
+    stock: Option<&Stock>,
     group: Option<BorrowedFd<'_>>,
 ) -> Result<(Child, Channel), StartError> {
     let identity = Identity::choose(Ids::of(workspace));
-    let root = templates.and_then(|templates| templates.copy_for(plan, &identity));
+    let root = stock.and_then(|stock| stock.roots.copy_for(plan, &identity));
     let filter = plan.seccomp.is_some().then(|| seccomp::program(writes(plan)));
     let (control, theirs) = Channel::pair().map_err(ConfineError::Sys)?;
     let null = open_null().map_err(ConfineError::Sys)?;
@@ -167,28 +181,27 @@ fn born(
 impl Unsupplied {
     /// Gives it what it needs of us. Its place in `state` must exist by now.
     pub fn supply(self, preparation: &Preparation<'_>) -> Result<Begun, StartError> {
-        let Preparation { profile, name, state, templates } = *preparation;
+        let Preparation { profile, name, state, stock } = *preparation;
         let plan = profile.plan();
         let (child, control, cgroup) = match self.birth {
             Birth::Done(child, control) => (child, control, None),
             Birth::Due(found) => {
                 let cgroup = make_cgroup(&found, plan, name)?;
-                let (child, control) =
-                    born(plan, state, &self.workspace, templates, cgroup.birth())?;
+                let (child, control) = born(plan, state, &self.workspace, stock, cgroup.birth())?;
                 (child, control, Some(cgroup))
             }
         };
-        let supplied = supply(&control, plan, state, &self.workspace).and_then(|network| {
+        let supplied = supply(&control, preparation, &self.workspace).and_then(|network| {
             let cgroup = match cgroup {
                 Some(cgroup) => cgroup,
                 None => make_cgroup(&survey_separate(), plan, name)?,
             };
-            send_bounds(&control, network.as_ref().map(|fd| fd.as_fd()), cgroup.tasks())
+            send_bounds(&control, network.as_ref().map(|network| network.as_fd()), cgroup.tasks())
                 .map_err(ConfineError::Sys)?;
-            Ok(cgroup)
+            Ok(Bounded { cgroup, network: borrowed(network, stock) })
         });
         match supplied {
-            Ok(cgroup) => Ok(Begun { child, control, cgroup }),
+            Ok(bounded) => Ok(Begun { child, control, bounded }),
             Err(error) => Err(first_word(&control, &child, error)),
         }
     }
@@ -207,10 +220,11 @@ impl Unsupplied {
 /// user namespace.
 fn supply(
     control: &Channel,
-    plan: &Plan,
-    state: &Path,
+    preparation: &Preparation<'_>,
     workspace: &fs::Metadata,
-) -> Result<Option<OwnedFd>, StartError> {
+) -> Result<Option<EmptyNetwork>, StartError> {
+    let Preparation { profile, state, stock, .. } = *preparation;
+    let plan = profile.plan();
     if plan.workspace.mode == Mode::Stage {
         lay(plan, state, workspace).map_err(ConfineError::Sys)?;
     }
@@ -218,28 +232,34 @@ fn supply(
         let fail = |e| SysError::on("mkdir", state.join(result::RESULT).display(), e);
         result::make(state, workspace).map_err(fail).map_err(ConfineError::Sys)?;
     }
-    let owners = Owners::of(Ids::of(workspace)).map_err(ConfineError::Sys)?;
-    let namespace = owners.as_ref().map(|owners| owners.namespace.as_fd());
-    send_ground(control, namespace).map_err(ConfineError::Sys)?;
+    let owner = Ids::of(workspace);
+    let (known, made);
+    let owners = match stock {
+        Some(stock) => {
+            known = stock.owners.of(owner).map_err(ConfineError::Sys)?;
+            known.as_ref().map(|namespace| namespace.as_fd())
+        }
+        None => {
+            made = Owners::of(owner).map_err(ConfineError::Sys)?;
+            made.as_ref().map(|owners| owners.namespace.as_fd())
+        }
+    };
+    send_ground(control, owners).map_err(ConfineError::Sys)?;
     if effective_uid() != 0 {
         return Ok(None);
     }
-    let network = aside(libc::CLONE_NEWNET, "network namespace", || {
-        loopback_up()?;
-        let path = "/proc/self/ns/net";
-        File::open(path).map(OwnedFd::from).map_err(|e| SysError::on("open", path, e))
-    });
-    Ok(Some(network.and_then(|made| made).map_err(ConfineError::Sys)?))
+    let network = stock.map_or_else(EmptyNetwork::make, |stock| stock.networks.take());
+    Ok(Some(network.map_err(ConfineError::Sys)?))
 }
 
 impl Begun {
     /// Waits until the sandbox stands.
     pub fn finish(self) -> Result<Prepared, StartError> {
-        let Self { child, control, cgroup } = self;
+        let Self { child, control, bounded } = self;
         match await_ready(&control) {
             Ok(facts) => {
-                let notes = notes(&child, facts, &cgroup);
-                Ok(Prepared { child, control, notes, cgroup })
+                let notes = notes(&child, facts, &bounded.cgroup);
+                Ok(Prepared { child, control, notes, bounded })
             }
             Err(error) => Err(given_up(&child, error)),
         }
@@ -268,10 +288,10 @@ impl Begun {
 impl Ahead {
     /// Waits until the command runs.
     pub fn started(self, plan: &Plan) -> Result<(Running, Handed), StartError> {
-        let Self { begun: Begun { child, control, cgroup }, ordered } = self;
+        let Self { begun: Begun { child, control, bounded }, ordered } = self;
         let facts = await_ready(&control).map_err(|error| given_up(&child, error))?;
-        let notes = notes(&child, facts, &cgroup);
-        let (waiting, handed) = Prepared { child, control, notes, cgroup }.hand_over()?;
+        let notes = notes(&child, facts, &bounded.cgroup);
+        let (waiting, handed) = Prepared { child, control, notes, bounded }.hand_over()?;
         match waiting.run(ordered, plan) {
             Ok(running) => Ok((running, handed)),
             Err(error) => {
@@ -329,27 +349,36 @@ impl Prepared {
 
     /// Takes it apart: what is needed to give the order, and what is left to take the sandbox down.
     pub fn hand_over(self) -> Result<(Waiting, Handed), StartError> {
-        let Self { child, control, notes, cgroup } = self;
+        let Self { child, control, notes, bounded } = self;
         let pidfd = child.pidfd.try_clone().map_err(|e| SysError::new("dup", e))?;
         let waiting = Waiting { pidfd: child.pidfd, control, notes, parent: Parent::Us };
-        Ok((waiting, Handed { pidfd, cgroup }))
+        Ok((waiting, Handed { pidfd, bounded }))
     }
 
     /// Ends it unused, and says what of it would not go.
     pub fn discard(self) -> Vec<String> {
-        Handed { pidfd: self.child.pidfd, cgroup: self.cgroup }.finish()
+        Handed { pidfd: self.child.pidfd, bounded: self.bounded }.finish()
     }
 }
 
 impl Handed {
     /// Ends what still runs, takes the sandbox down and says what of it would not go. Its mounts go with
     /// its last process: nobody else is in its mount namespace, nor holds it open.
-    pub fn finish(mut self) -> Vec<String> {
-        let stays = end(&self.pidfd).err();
-        let mut left = self.cgroup.remove();
+    pub fn finish(self) -> Vec<String> {
+        let Self { pidfd, bounded: Bounded { mut cgroup, network } } = self;
+        let stays = end(&pidfd).err();
+        let mut left = cgroup.remove();
+        // One in which somebody may still be is let go.
+        if let (None, Some(Borrowed { network, from })) = (&stays, network) {
+            from.put_back(network);
+        }
         left.extend(stays.map(|errno| format!("the sandbox's first process: {errno}")));
         left
     }
+}
+
+fn borrowed(network: Option<EmptyNetwork>, stock: Option<&Stock>) -> Option<Borrowed> {
+    Some(Borrowed { network: network?, from: stock?.networks.clone() })
 }
 
 /// The life of the new process. Whatever it has to say goes through the channel.

@@ -13,6 +13,10 @@ use cofferdam_native::process::StartError;
 use cofferdam_native::supervise::{Cause, Status};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
+use crate::networks::{
+    a_network_in_which_nothing_happened_serves_again,
+    a_network_in_which_something_happened_serves_nobody_else,
+};
 use crate::sandbox::{Sandbox, chain, host_path, leaky_descriptor, open_up};
 use crate::templates::{
     a_copied_root_is_like_one_of_its_own, a_root_is_copied_only_for_the_same_owner_and_places,
@@ -46,6 +50,8 @@ cases! {
     Both a_copied_root_is_like_one_of_its_own,
     Both what_is_shared_can_be_written_by_nobody,
     Root a_root_is_copied_only_for_the_same_owner_and_places,
+    Root a_network_in_which_nothing_happened_serves_again,
+    Root a_network_in_which_something_happened_serves_nobody_else,
     Both the_program_has_no_privileges,
     Both writes_are_staged_and_the_host_tree_is_untouched,
     Both whole_trees_can_be_replaced,
@@ -595,7 +601,7 @@ fn one_whose_maker_is_gone_before_it_is_supplied_ends() {
     let sandbox = Sandbox::new("true");
     let profile = cofferdam_core::plan::Profile::of(&sandbox.plan);
     let (name, state) = (&sandbox.run, sandbox.state());
-    let preparation = Preparation { profile: &profile, name, state: &state, templates: None };
+    let preparation = Preparation { profile: &profile, name, state: &state, stock: None };
     // Let go of without a word, as by a maker that was killed.
     drop(bear(&preparation).unwrap());
     let deadline = Instant::now() + Duration::from_secs(10);

@@ -11,6 +11,7 @@
 )]
 
 mod cases;
+mod networks;
 mod sandbox;
 mod templates;
 

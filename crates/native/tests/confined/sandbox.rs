@@ -17,8 +17,8 @@ use cofferdam_core::spec::{Limits, Mode, Network, Purpose, Seccomp, Staging, Ter
 use cofferdam_native::confined::{Confinement, Handed, Running, start};
 use cofferdam_native::process::{StartError, StdinKind};
 use cofferdam_native::signals::Signals;
+use cofferdam_native::stock::Stock;
 use cofferdam_native::supervise::{Ended, Notice, Passage, Patience, StreamName, Watch, supervise};
-use cofferdam_native::template::Templates;
 
 pub(crate) struct Sandbox {
     top: tempfile::TempDir,
@@ -27,7 +27,7 @@ pub(crate) struct Sandbox {
     pub(crate) wall: Duration,
     pub(crate) grace: Duration,
     /// Of a maker of many.
-    pub(crate) templates: Option<Rc<Templates>>,
+    pub(crate) stock: Option<Rc<Stock>>,
 }
 
 pub(crate) struct Done {
@@ -56,7 +56,7 @@ impl Sandbox {
         let plan = plan(&workspace, argv);
         let run = format!("test{}", top.path().display()).replace(['/', '.'], "-");
         let (wall, grace) = (Duration::from_secs(20), Duration::from_millis(300));
-        Self { top, plan, run, wall, grace, templates: None }
+        Self { top, plan, run, wall, grace, stock: None }
     }
 
     pub(crate) fn mode(mut self, mode: Mode) -> Self {
@@ -83,7 +83,7 @@ impl Sandbox {
     pub(crate) fn start(&self, stdin: StdinKind) -> Result<(Running, Handed), StartError> {
         let state = self.state();
         let asked = Confinement { plan: &self.plan, run_id: &self.run, state: &state, stdin };
-        start(&asked, self.templates.as_deref())
+        start(&asked, self.stock.as_deref())
     }
 
     pub(crate) fn try_run(&self) -> Result<Done, StartError> {

@@ -4,7 +4,7 @@ use std::os::unix::fs::chown;
 use std::rc::Rc;
 
 use cofferdam_core::quantity::ByteSize;
-use cofferdam_native::template::Templates;
+use cofferdam_native::stock::Stock;
 
 use crate::sandbox::{Done, Sandbox};
 
@@ -18,9 +18,9 @@ const LOOK: &str = "\
 /// When a file was made that is made with each root.
 const AGE: &str = "stat -c %y /etc/hostname";
 
-fn looked(templates: Option<&Rc<Templates>>) -> (Vec<String>, String) {
+fn looked(stock: Option<&Rc<Stock>>) -> (Vec<String>, String) {
     let mut sandbox = Sandbox::new(LOOK);
-    sandbox.templates = templates.cloned();
+    sandbox.stock = stock.cloned();
     let Done { stdout, stderr, .. } = sandbox.run();
     let (mounts, rest) = stdout.split_once("\n\n").unwrap_or_else(|| panic!("{stdout}{stderr}"));
     // Numbers of mounts and devices, and what an overlay was made of, differ with every mount.
@@ -34,39 +34,39 @@ fn looked(templates: Option<&Rc<Templates>>) -> (Vec<String>, String) {
 }
 
 pub(crate) fn a_copied_root_is_like_one_of_its_own() {
-    let templates = Rc::new(Templates::default());
+    let stock = Rc::new(Stock::default());
     let own = looked(None);
     assert!(own.0.len() > 15 && own.1.contains("/etc/passwd"), "{own:?}");
-    assert_eq!(looked(Some(&templates)), own, "the first copy");
-    assert_eq!(looked(Some(&templates)), own, "another");
+    assert_eq!(looked(Some(&stock)), own, "the first copy");
+    assert_eq!(looked(Some(&stock)), own, "another");
     // What the host mounts later must not come to any of them.
     assert!(!own.0.iter().any(|mount| mount.contains("shared:") || mount.contains("master:")));
 }
 
-fn run_with(templates: &Rc<Templates>, script: &str, change: impl FnOnce(&mut Sandbox)) -> String {
+fn run_with(stock: &Rc<Stock>, script: &str, change: impl FnOnce(&mut Sandbox)) -> String {
     let mut sandbox = Sandbox::new(script);
-    sandbox.templates = Some(templates.clone());
+    sandbox.stock = Some(stock.clone());
     change(&mut sandbox);
     sandbox.run().stdout
 }
 
 pub(crate) fn what_is_shared_can_be_written_by_nobody() {
-    let templates = Rc::new(Templates::default());
+    let stock = Rc::new(Stock::default());
     let attempt = "\
         for place in / /etc /dev /run /run/hidden/directory /home /usr /workspace; do \
             touch $place/left 2>/dev/null && echo wrote $place; \
         done; \
         for file in /etc/passwd /run/hidden/file; do chmod 777 $file 2>/dev/null && echo changed $file; done; \
         touch /tmp/left /dev/shm/left /home/sandbox/left && echo and its own";
-    let first = run_with(&templates, attempt, |_| ());
+    let first = run_with(&stock, attempt, |_| ());
     assert_eq!(first, "wrote /workspace\nand its own\n");
     let look = "ls -A /tmp /dev/shm; ls /home/sandbox; ls -d /left /*/left 2>/dev/null";
-    assert_eq!(run_with(&templates, look, |_| ()), "/dev/shm:\n\n/tmp:\n");
+    assert_eq!(run_with(&stock, look, |_| ()), "/dev/shm:\n\n/tmp:\n");
 }
 
 pub(crate) fn a_root_is_copied_only_for_the_same_owner_and_places() {
-    let templates = Rc::new(Templates::default());
-    let age = |change: fn(&mut Sandbox)| run_with(&templates, AGE, change);
+    let stock = Rc::new(Stock::default());
+    let age = |change: fn(&mut Sandbox)| run_with(&stock, AGE, change);
     let (first, again) = (age(|_| ()), age(|_| ()));
     assert_eq!(first == again, kernel_mounts_into_detached_trees(), "{first}{again}");
 
@@ -74,11 +74,11 @@ pub(crate) fn a_root_is_copied_only_for_the_same_owner_and_places() {
         sandbox.plan.tmpfs.insert("/scratch".into(), ByteSize::mib(1));
     };
     let script = "ls -d /scratch 2>/dev/null; grep sandbox /etc/passwd";
-    let had = run_with(&templates, script, scratch);
+    let had = run_with(&stock, script, scratch);
     assert!(had.starts_with("/scratch\nsandbox:x:64987:"), "{had}");
-    let has_not = run_with(&templates, script, |_| ());
+    let has_not = run_with(&stock, script, |_| ());
     assert!(has_not.starts_with("sandbox:x:64987:"), "{has_not}");
-    let other = run_with(&templates, script, |sandbox| {
+    let other = run_with(&stock, script, |sandbox| {
         for path in ["", "file", "dir", "dir/inner"] {
             chown(sandbox.workspace().join(path), Some(1234), Some(1234)).unwrap();
         }

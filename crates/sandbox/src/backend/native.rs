@@ -44,8 +44,8 @@ pub(super) fn set_out(plan: &Plan, stage: &Stage<'_>) -> OnItsWay {
 }
 
 fn preparation<'a>(profile: &'a Profile, stage: &Stage<'a>) -> Preparation<'a> {
-    let templates = stage.starter.templates();
-    Preparation { profile, name: stage.run, state: stage.dir, templates }
+    let stock = stage.starter.stock();
+    Preparation { profile, name: stage.run, state: stage.dir, stock }
 }
 
 impl OnItsWay {
@@ -235,7 +235,7 @@ pub(crate) fn sandbox<'a>(
 ) -> Result<(Running, Keeper<'a>), StartError> {
     match starter {
         Starter::Here | Starter::Repeatedly(_) => {
-            let (running, handed) = start(confinement, starter.templates())?;
+            let (running, handed) = start(confinement, starter.stock())?;
             Ok((running, Keeper::Us(handed)))
         }
         Starter::Launcher(launcher) => {

@@ -111,8 +111,7 @@ fn try_in(dir: &Path, name: &str, caps: &Caps) -> Result<Vec<Guarantee>, Trouble
         overrides: Vec::new(),
     };
     let profile = Profile::of(&plan);
-    let prepared =
-        prepare(&Preparation { profile: &profile, name, state: &state, templates: None })?;
+    let prepared = prepare(&Preparation { profile: &profile, name, state: &state, stock: None })?;
     let left = prepared.discard();
     if left.is_empty() { Ok(lacking) } else { Err(Trouble::Left(left)) }
 }

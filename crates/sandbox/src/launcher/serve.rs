@@ -8,7 +8,7 @@ use std::time::Duration;
 use cofferdam_native::channel::Channel;
 use cofferdam_native::confined::{ConfineError, Handed, Preparation, Waiting, begin, prepare};
 use cofferdam_native::process::StartError;
-use cofferdam_native::template::Templates;
+use cofferdam_native::stock::Stock;
 use cofferdam_native::witness::Witness;
 
 use super::LauncherError;
@@ -35,7 +35,7 @@ pub fn serve(state: &StateDir, channel: &Channel, depth: Depth) -> Result<(), La
         shelves: Vec::new(),
         trash: Vec::new(),
         running: HashMap::new(),
-        templates: Templates::default(),
+        stock: Stock::default(),
     };
     let answered = serving.answer_all(channel);
     let ended = serving.end();
@@ -51,7 +51,7 @@ struct Serving {
     trash: Vec<Ready>,
     running: HashMap<String, Lent>,
     /// What the sandboxes have in common.
-    templates: Templates,
+    stock: Stock,
 }
 
 /// A sandbox that is in use.
@@ -139,7 +139,7 @@ impl Serving {
                     profile,
                     name: &place.name,
                     state: dir,
-                    templates: Some(&self.templates),
+                    stock: Some(&self.stock),
                 };
                 match prepare(&asked) {
                     Ok(prepared) => {
@@ -228,7 +228,7 @@ impl Serving {
                 profile,
                 name: &place.name,
                 state: &place.dir,
-                templates: Some(&self.templates),
+                stock: Some(&self.stock),
             };
             begun.push((begin(&asked), place, witness));
         }
