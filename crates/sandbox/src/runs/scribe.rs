@@ -91,7 +91,10 @@ impl Scribe {
 
     /// Writes down what is to be done. Whole or not at all: others look at it while the run goes on.
     pub(crate) fn plan(&self, plan: &Plan) -> Result<(), StateError> {
-        self.store.replace(self.run, PLAN, &self.redacted(plan))
+        match self.redactor.is_empty() {
+            true => self.store.replace(self.run, PLAN, plan),
+            false => self.store.replace(self.run, PLAN, &self.redacted(plan)),
+        }
     }
 
     /// Closes a run: writes its last events, the very last of which carries the evidence, and its record
@@ -103,16 +106,22 @@ impl Scribe {
         last: impl FnOnce(Evidence) -> EventKind,
     ) -> Result<Record, StateError> {
         let dir = self.store.dir(self.run);
+        let unread = StateError::io("read", &dir);
+        if self.redactor.is_empty() {
+            // With nothing to hide it is kept as it is.
+            let mut kept = Record { anchor: None, ..record.clone() };
+            events.push(last(evidence::gather(&kept, &dir).map_err(unread)?));
+            self.events(events)?;
+            kept.anchor = self.anchor.clone();
+            self.store.replace(self.run, RECORD, &kept)?;
+            return Ok(kept);
+        }
         let mut kept = self.as_kept(record);
-        let evidence = evidence::gather(&kept, &dir).map_err(StateError::io("read", &dir))?;
-        events.push(last(evidence));
+        kept["anchor"] = Value::Null;
+        events.push(last(evidence::gather(&kept, &dir).map_err(unread)?));
         self.events(events)?;
         kept["anchor"] = self.redacted(&self.anchor);
         self.store.replace(self.run, RECORD, &kept)?;
-        if self.redactor.is_empty() {
-            // With nothing to hide it is what it was.
-            return Ok(Record { anchor: self.anchor.clone(), ..record.clone() });
-        }
         let path = dir.join(RECORD);
         serde_json::from_value(kept).map_err(|source| StateError::Unreadable { path, source })
     }

@@ -11,6 +11,7 @@ use cofferdam_core::plan::Plan;
 use cofferdam_core::record::{RECORD_VERSION, Record};
 use cofferdam_core::result;
 use cofferdam_core::spec::Purpose;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::Mark;
@@ -129,7 +130,12 @@ impl Store {
     }
 
     /// Replaces a file of a run whole.
-    pub(crate) fn replace(&self, run: RunId, file: &str, value: &Value) -> Result<(), StateError> {
+    pub(crate) fn replace(
+        &self,
+        run: RunId,
+        file: &str,
+        value: &impl Serialize,
+    ) -> Result<(), StateError> {
         write_atomically(&self.dir(run).join(file), as_text(value).as_bytes())
     }
 
@@ -224,8 +230,11 @@ fn begun(run: RunId, mark: Mark, plan: Plan) -> Record {
     Record { backend, plan: Some(plan), ..begun }
 }
 
-fn as_text(value: &Value) -> String {
-    inert::json(&format!("{value:#}\n"))
+fn as_text(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value)
+        .unwrap_or_else(|_| unreachable!("records are structs of text, numbers and lists"));
+    text.push('\n');
+    inert::json(&text)
 }
 
 fn ids(dir: &Path) -> Result<Vec<RunId>, StateError> {
