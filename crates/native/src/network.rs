@@ -2,21 +2,23 @@
 //!
 //! The kernel takes long to make one, and longer to take it down. A process that makes many sandboxes keeps
 //! those in which nothing has happened, for the next. What would be left of an earlier program in one (a
-//! connection that lingers, a route that was learned, a count) is left by packets, or is counted: the kernel's own
-//! counts of a namespace, all of them, must be what they were when it was new, and no socket may be open in it.
-//! They are read through files that were opened in it then, so that nobody has to enter it to look.
+//! connection that lingers, a route that was learned, a count, a label) is left by packets, or is counted or listed: the
+//! kernel's own counts of a namespace must be what they were when it was new, and no socket may be open in it.
+//! Only a process that does nothing else ever enters it to look.
 //!
 //! Deliberately absent: any clean-up of a namespace in which something has happened. It is let go.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::kernel_text;
-use crate::sys::SysError;
 use crate::sys::aside::aside;
+use crate::sys::clone::threads;
 use crate::sys::init::loopback_up;
+use crate::sys::{SysError, enter_namespace};
 
 /// So many are kept.
 const MOST: usize = 16;
@@ -36,22 +38,21 @@ pub(crate) struct EmptyNetwork {
 /// What tells whether anything has happened in it.
 #[derive(Debug)]
 struct Ledger {
-    counts: Vec<Count>,
+    /// What was counted when it was new.
+    new: Counts,
     /// Sandboxes that were in it.
     uses: u64,
 }
 
-#[derive(Debug)]
-struct Count {
-    file: File,
-    /// What it said when the namespace was new.
-    new: String,
-}
+/// A text for each of [`COUNTS`].
+type Counts = Vec<String>;
 
 /// The kernel's counts of a namespace, in `/proc/self/net`, and how much of each is about that namespace alone.
-const COUNTS: [(&str, About); 5] = [
+const COUNTS: [(&str, About); 6] = [
     ("dev", About::Namespace),
     ("sockstat", About::FirstLine),
+    // Labels of flows outlive their sockets, up to minutes, and others see them.
+    ("ip6_flowlabel", About::Namespace),
     ("snmp", About::Namespace),
     ("snmp6", About::Namespace),
     ("netstat", About::Namespace),
@@ -73,18 +74,24 @@ impl EmptyNetwork {
 
     /// A new one that may serve more than once.
     fn lasting() -> Result<Self, SysError> {
-        let (namespace, files) = within(|| {
-            let files = COUNTS.map(|(name, _)| File::open(format!("/proc/self/net/{name}")));
-            Ok((open("/proc/self/ns/net")?, files))
-        })?;
-        // Where one of them is missing, it serves once.
-        let counts = files.into_iter().zip(COUNTS).map(|(file, (_, about))| {
-            let file = file?;
-            Ok(Count { new: read(&file, about)?, file })
-        });
-        let counts = counts.collect::<io::Result<Vec<_>>>();
-        let ledger = counts.ok().map(|counts| Ledger { counts, uses: 0 });
+        let (namespace, new) = within(|| Ok((open("/proc/self/ns/net")?, counts())))?;
+        // A kernel that does not count everything has it serve once.
+        let ledger = new.ok().map(|new| Ledger { new, uses: 0 });
         Ok(Self { namespace: namespace.into(), ledger })
+    }
+
+    fn is_quiet(&self) -> bool {
+        let Some(Ledger { new, uses }) = &self.ledger else { return false };
+        // Nobody can look aside who has threads.
+        if !threads().is_ok_and(|count| count == 1) {
+            return false;
+        }
+        let looked = aside(0, "network namespace", || {
+            enter_namespace(self.namespace.as_fd(), libc::CLONE_NEWNET).ok()?;
+            counts().ok()
+        });
+        let Ok(Some(now)) = looked else { return false };
+        new.iter().zip(&now).all(|(new, now)| is_as_new(new, now, *uses))
     }
 }
 
@@ -103,10 +110,10 @@ impl Networks {
 
     /// After the last process in it has ended: keeps it where it is as good as new.
     pub(crate) fn put_back(&self, mut network: EmptyNetwork) {
-        let is_quiet = network.ledger.as_mut().is_some_and(|ledger| {
+        if let Some(ledger) = &mut network.ledger {
             ledger.uses += 1;
-            ledger.is_quiet()
-        });
+        }
+        let is_quiet = network.is_quiet();
         let mut kept = self.lock();
         if is_quiet && kept.len() < MOST {
             kept.push(network);
@@ -115,15 +122,6 @@ impl Networks {
 
     fn lock(&self) -> MutexGuard<'_, Vec<EmptyNetwork>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Ledger {
-    fn is_quiet(&self) -> bool {
-        let as_new = |count: &Count, about| {
-            read(&count.file, about).is_ok_and(|now| is_as_new(&count.new, &now, self.uses))
-        };
-        self.counts.iter().zip(COUNTS).all(|(count, (_, about))| as_new(count, about))
     }
 }
 
@@ -159,12 +157,16 @@ fn cut(text: &str) -> (Vec<&str>, Vec<u64>) {
     (rest, asked)
 }
 
-fn read(file: &File, about: About) -> io::Result<String> {
-    let text = kernel_text::again(file)?;
-    Ok(match about {
-        About::Namespace => text,
-        About::FirstLine => text.lines().next().unwrap_or_default().to_owned(),
-    })
+/// Those of the namespace that this process is in.
+fn counts() -> io::Result<Counts> {
+    let count = |(name, about)| {
+        let text = kernel_text::read(Path::new("/proc/self/net").join(name))?;
+        Ok(match about {
+            About::Namespace => text,
+            About::FirstLine => text.lines().next().unwrap_or_default().to_owned(),
+        })
+    };
+    COUNTS.into_iter().map(count).collect()
 }
 
 /// Makes a namespace, with its loopback up, and does something in it.

@@ -32,14 +32,21 @@ pub(crate) fn a_network_in_which_nothing_happened_serves_again() {
 }
 
 pub(crate) fn a_network_in_which_something_happened_serves_nobody_else() {
+    /// Excludes others from it, and stays for a minute: see ipv6(7).
+    const LABEL: &str = "perl -MSocket -e '\
+        socket(my $s, 10, SOCK_DGRAM, 0) or die; \
+        my $request = pack(q(a16 N C C S S S L), qq(\\0) x 15 . qq(\\1), 0x12345, 0, 1, 1, 60, 60, 0); \
+        setsockopt($s, 41, 32, $request) or die'";
     for (what, script) in [
         ("a packet", "echo words > /dev/udp/127.0.0.1/9"),
         ("a connection that is refused", "exec 3<>/dev/tcp/127.0.0.1/9"),
         ("a way that is not there", "echo words > /dev/udp/192.0.2.1/9"),
         ("the same of the other kind", "echo words > /dev/udp/2001:db8::1/9"),
+        ("a label of a flow", LABEL),
     ] {
         let stock = Rc::new(Stock::default());
-        run(&stock, &format!("{script}; true"));
+        let done = run(&stock, &format!("{script}; true; cat /proc/net/ip6_flowlabel"));
+        assert_eq!(done.contains("12345"), script == LABEL, "{what}: {done}");
         assert_eq!(look(&stock), [1, 0, 0], "after {what}");
         // That one was quiet, and is kept.
         assert_eq!(look(&stock), [2, 0, 0], "after {what}");
