@@ -132,7 +132,8 @@ fn is_as_new(new: &str, now: &str, uses: u64) -> bool {
         return true;
     }
     let ((new, was_asked), (now, asked)) = (cut(new), cut(now));
-    new == now && was_asked.iter().all(|count| *count == 0) && asked == vec![uses; asked.len()]
+    let all = |counts: Vec<u64>, wanted| counts.into_iter().all(|count| count == wanted);
+    new == now && all(was_asked, 0) && all(asked, uses)
 }
 
 /// The words of a text without the counts of ways that were not found, and those. A name stands before its count,

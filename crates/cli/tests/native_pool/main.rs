@@ -152,6 +152,52 @@ fn each_is_used_once() {
     });
 }
 
+/// What a program finds of its network: what went over the loopback, labels of flows, and how often a way was asked for.
+const LOOK_AROUND: &str = "\
+    awk '$1 == \"lo:\" { print $2 + $10 }' /proc/net/dev; \
+    awk 'NR > 1' /proc/net/ip6_flowlabel; \
+    awk '$1 == \"Ip:\" && n++ { print \"asked \" $13 }' /proc/net/snmp";
+
+/// A label, which stays for a minute after its socket, and a connection, which lingers as long.
+const LEAVE: &str = "\
+import socket, struct
+label = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+request = struct.pack('!15xBI', 1, 0x12345) + struct.pack('BBHHHI', 0, 1, 1, 60, 60, 0)
+label.setsockopt(socket.IPPROTO_IPV6, 32, request)
+listener = socket.create_server(('127.0.0.1', 7777))
+socket.create_connection(('127.0.0.1', 7777)).close()
+";
+
+/// Leaves something in networks, looks around in others, and returns how often each of them was asked for a way.
+fn asked_in_networks_of_others(env: &TestEnv) -> Vec<u64> {
+    env.file("leave.py", LEAVE);
+    let mut driver = Driver::start(env);
+    let mut said = |script: &str| {
+        let record = driver.run(RELAX, script);
+        driver.stdout_of(&record)
+    };
+    let mut asked = Vec::new();
+    for round in 0..12 {
+        if round % 4 == 0 {
+            let left = said(&format!("python3 leave.py; {LOOK_AROUND}"));
+            assert!(left.contains("12345") && !left.starts_with("0\n"), "{left}");
+        }
+        let seen = said(LOOK_AROUND);
+        let count = seen.strip_prefix("0\nasked ").unwrap_or_else(|| panic!("{seen}"));
+        asked.push(count.trim().parse().unwrap());
+    }
+    asked
+}
+
+#[test]
+fn nothing_of_a_network_is_left_for_another() {
+    // Each sandbox asks once itself. Root's networks serve again, so that there are some with more.
+    let asked = asked_in_networks_of_others(&TestEnv::with_binary(BINARY));
+    assert!(asked.iter().any(|count| *count > 1), "{asked:?}");
+    let asked = asked_in_networks_of_others(&TestEnv::with_binary(BINARY).unprivileged());
+    assert_eq!(asked, [1; 12]);
+}
+
 #[test]
 fn many_in_a_row() {
     let env = TestEnv::with_binary(BINARY);
