@@ -205,9 +205,14 @@ impl Cgroup {
         }
     }
 
+    /// Somebody is in, or has what it takes to get in: nothing is held open for that any longer.
+    pub(crate) fn close_entry(&mut self) {
+        self.entry = Entry::None;
+    }
+
     /// Removes the groups and says which would not go.
     pub(crate) fn remove(&mut self) -> Vec<String> {
-        self.entry = Entry::None;
+        self.close_entry();
         let dirs = std::mem::take(&mut self.dirs);
         let deadline = Instant::now() + PATIENCE;
         dirs.iter().filter_map(|dir| remove(dir, deadline).err()).collect()

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,8 +130,8 @@ pub(crate) fn effective_uid() -> u32 {
 /// kept it until we had it open. That process is dying; it is waited for when the rest is done.
 #[derive(Debug)]
 pub(crate) struct Owners {
-    pub(crate) namespace: OwnedFd,
-    _holder: Holder,
+    namespace: Arc<OwnedFd>,
+    _holder: Option<Holder>,
 }
 
 impl Owners {
@@ -152,7 +152,18 @@ impl Owners {
         let path = proc.join("ns/user");
         let namespace = File::open(&path).map_err(|e| SysError::on("open", path.display(), e))?;
         holder.end();
-        Ok(Some(Self { namespace: namespace.into(), _holder: holder }))
+        Ok(Some(Self { namespace: Arc::new(namespace.into()), _holder: Some(holder) }))
+    }
+
+    /// The namespace, open once more.
+    pub(crate) fn again(&self) -> Result<OwnedFd, SysError> {
+        self.namespace.try_clone().map_err(|e| SysError::on("dup", "namespace", e))
+    }
+}
+
+impl AsFd for Owners {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.namespace.as_fd()
     }
 }
 
@@ -165,16 +176,15 @@ pub(crate) struct Maps(Mutex<Vec<(Ids, Arc<OwnedFd>)>>);
 
 impl Maps {
     /// [`Owners::of`], made once.
-    pub(crate) fn of(&self, owner: Ids) -> Result<Option<Arc<OwnedFd>>, SysError> {
+    pub(crate) fn of(&self, owner: Ids) -> Result<Option<Owners>, SysError> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, namespace)) = kept.iter().find(|(ids, _)| *ids == owner) {
-            return Ok(Some(namespace.clone()));
+            return Ok(Some(Owners { namespace: namespace.clone(), _holder: None }));
         }
-        let Some(made) = Owners::of(owner)? else { return Ok(None) };
-        let namespace = Arc::new(made.namespace);
-        kept.insert(0, (owner, namespace.clone()));
+        let made = Owners::of(owner)?;
+        kept.splice(0..0, made.iter().map(|made| (owner, made.namespace.clone())));
         kept.truncate(MOST);
-        Ok(Some(namespace))
+        Ok(made)
     }
 }
 

@@ -79,7 +79,7 @@ pub fn show(plan: &Plan, state: &Path, place: &Path) -> Result<View, SysError> {
     let source = &plan.workspace.source.real;
     let meta = fs::metadata(source).map_err(|e| SysError::on("stat", source.display(), e))?;
     let owners = Owners::of(Ids::of(&meta))?;
-    let owners = owners.map(|owners| owners.namespace);
+    let owners = owners.as_ref().map(Owners::again).transpose()?;
     let identity = Identity::choose(Ids::of(&meta)).with_owners(owners);
     if plan.workspace.mode == WorkspaceMode::Stage {
         workspace::lay(plan, state, &meta)?;

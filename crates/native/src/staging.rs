@@ -151,9 +151,7 @@ impl Trial {
             .map_err(|e| SysError::on("mkdir", self.dir.display(), e))?;
         let identity = Identity::choose(Ids::of(&meta));
         let owners = Owners::of(Ids::of(&meta))?;
-        let namespace = owners.as_ref().map(|owners| owners.namespace.try_clone()).transpose();
-        let identity =
-            identity.with_owners(namespace.map_err(|e| SysError::on("dup", "namespace", e))?);
+        let identity = identity.with_owners(owners.as_ref().map(Owners::again).transpose()?);
         let user = if identity.has_user_namespace() { libc::CLONE_NEWUSER } else { 0 };
         aside(libc::CLONE_NEWNS | user, "overlay", || {
             if identity.has_user_namespace() {

@@ -192,12 +192,13 @@ impl Unsupplied {
             }
         };
         let supplied = supply(&control, preparation, &self.workspace).and_then(|network| {
-            let cgroup = match cgroup {
+            let mut cgroup = match cgroup {
                 Some(cgroup) => cgroup,
                 None => make_cgroup(&survey_separate(), plan, name)?,
             };
             send_bounds(&control, network.as_ref().map(|network| network.as_fd()), cgroup.tasks())
                 .map_err(ConfineError::Sys)?;
+            cgroup.close_entry();
             Ok(Bounded { cgroup, network: borrowed(network, stock) })
         });
         match supplied {
@@ -233,18 +234,10 @@ fn supply(
         result::make(state, workspace).map_err(fail).map_err(ConfineError::Sys)?;
     }
     let owner = Ids::of(workspace);
-    let (known, made);
-    let owners = match stock {
-        Some(stock) => {
-            known = stock.owners.of(owner).map_err(ConfineError::Sys)?;
-            known.as_ref().map(|namespace| namespace.as_fd())
-        }
-        None => {
-            made = Owners::of(owner).map_err(ConfineError::Sys)?;
-            made.as_ref().map(|owners| owners.namespace.as_fd())
-        }
-    };
-    send_ground(control, owners).map_err(ConfineError::Sys)?;
+    let owners = stock.map_or_else(|| Owners::of(owner), |stock| stock.owners.of(owner));
+    let owners = owners.map_err(ConfineError::Sys)?;
+    send_ground(control, owners.as_ref().map(|owners| owners.as_fd()))
+        .map_err(ConfineError::Sys)?;
     if effective_uid() != 0 {
         return Ok(None);
     }
