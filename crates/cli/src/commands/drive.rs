@@ -92,6 +92,7 @@ pub(crate) fn run(
             return Err(anyhow::anyhow!("still there: {}", left.join(", ")).into());
         }
         trials.make_ready()?;
+        stock.make_ready();
         last = Some((line, prepared));
     }
     trials.close()?;

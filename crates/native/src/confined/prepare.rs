@@ -20,7 +20,7 @@ use crate::channel::Channel;
 use crate::confirm::network_namespace;
 use crate::identity::{Identity, Ids, Owners, effective_uid, strangers};
 use crate::init;
-use crate::network::{EmptyNetwork, Networks};
+use crate::network;
 use crate::process::{Parent, StartError, StdinKind};
 use crate::recipe::{self, Kit};
 use crate::report::{Facts, Report};
@@ -55,7 +55,7 @@ pub struct Preparation<'a> {
 pub struct Begun {
     child: Child,
     control: Channel,
-    bounded: Bounded,
+    cgroup: Cgroup,
 }
 
 /// One that is not needed for anything any more before the command runs.
@@ -71,29 +71,14 @@ pub struct Prepared {
     child: Child,
     control: Channel,
     notes: Notes,
-    bounded: Bounded,
+    cgroup: Cgroup,
 }
 
 /// What of a sandbox is left to its maker when the order is given: to take it down.
 #[derive(Debug)]
 pub struct Handed {
     pidfd: OwnedFd,
-    bounded: Bounded,
-}
-
-/// What holds a sandbox, besides its own process.
-#[derive(Debug)]
-struct Bounded {
     cgroup: Cgroup,
-    /// Its network, where it goes back to somebody when it is over.
-    network: Option<Borrowed>,
-}
-
-/// A network, and where it is from.
-#[derive(Debug)]
-struct Borrowed {
-    network: EmptyNetwork,
-    from: Networks,
 }
 
 /// Makes a process that is confined as the profile says and waits.
@@ -196,13 +181,13 @@ impl Unsupplied {
                 Some(cgroup) => cgroup,
                 None => make_cgroup(&survey_separate(), plan, name)?,
             };
-            send_bounds(&control, network.as_ref().map(|network| network.as_fd()), cgroup.tasks())
+            send_bounds(&control, network.as_ref().map(|fd| fd.as_fd()), cgroup.tasks())
                 .map_err(ConfineError::Sys)?;
             cgroup.close_entry();
-            Ok(Bounded { cgroup, network: borrowed(network, stock) })
+            Ok(cgroup)
         });
         match supplied {
-            Ok(bounded) => Ok(Begun { child, control, bounded }),
+            Ok(cgroup) => Ok(Begun { child, control, cgroup }),
             Err(error) => Err(first_word(&control, &child, error)),
         }
     }
@@ -223,7 +208,7 @@ fn supply(
     control: &Channel,
     preparation: &Preparation<'_>,
     workspace: &fs::Metadata,
-) -> Result<Option<EmptyNetwork>, StartError> {
+) -> Result<Option<OwnedFd>, StartError> {
     let Preparation { profile, state, stock, .. } = *preparation;
     let plan = profile.plan();
     if plan.workspace.mode == Mode::Stage {
@@ -241,18 +226,18 @@ fn supply(
     if effective_uid() != 0 {
         return Ok(None);
     }
-    let network = stock.map_or_else(EmptyNetwork::make, |stock| stock.networks.take());
+    let network = stock.map_or_else(network::make, |stock| stock.network.take());
     Ok(Some(network.map_err(ConfineError::Sys)?))
 }
 
 impl Begun {
     /// Waits until the sandbox stands.
     pub fn finish(self) -> Result<Prepared, StartError> {
-        let Self { child, control, bounded } = self;
+        let Self { child, control, cgroup } = self;
         match await_ready(&control) {
             Ok(facts) => {
-                let notes = notes(&child, facts, &bounded.cgroup);
-                Ok(Prepared { child, control, notes, bounded })
+                let notes = notes(&child, facts, &cgroup);
+                Ok(Prepared { child, control, notes, cgroup })
             }
             Err(error) => Err(given_up(&child, error)),
         }
@@ -281,10 +266,10 @@ impl Begun {
 impl Ahead {
     /// Waits until the command runs.
     pub fn started(self, plan: &Plan) -> Result<(Running, Handed), StartError> {
-        let Self { begun: Begun { child, control, bounded }, ordered } = self;
+        let Self { begun: Begun { child, control, cgroup }, ordered } = self;
         let facts = await_ready(&control).map_err(|error| given_up(&child, error))?;
-        let notes = notes(&child, facts, &bounded.cgroup);
-        let (waiting, handed) = Prepared { child, control, notes, bounded }.hand_over()?;
+        let notes = notes(&child, facts, &cgroup);
+        let (waiting, handed) = Prepared { child, control, notes, cgroup }.hand_over()?;
         match waiting.run(ordered, plan) {
             Ok(running) => Ok((running, handed)),
             Err(error) => {
@@ -342,36 +327,27 @@ impl Prepared {
 
     /// Takes it apart: what is needed to give the order, and what is left to take the sandbox down.
     pub fn hand_over(self) -> Result<(Waiting, Handed), StartError> {
-        let Self { child, control, notes, bounded } = self;
+        let Self { child, control, notes, cgroup } = self;
         let pidfd = child.pidfd.try_clone().map_err(|e| SysError::new("dup", e))?;
         let waiting = Waiting { pidfd: child.pidfd, control, notes, parent: Parent::Us };
-        Ok((waiting, Handed { pidfd, bounded }))
+        Ok((waiting, Handed { pidfd, cgroup }))
     }
 
     /// Ends it unused, and says what of it would not go.
     pub fn discard(self) -> Vec<String> {
-        Handed { pidfd: self.child.pidfd, bounded: self.bounded }.finish()
+        Handed { pidfd: self.child.pidfd, cgroup: self.cgroup }.finish()
     }
 }
 
 impl Handed {
     /// Ends what still runs, takes the sandbox down and says what of it would not go. Its mounts go with
     /// its last process: nobody else is in its mount namespace, nor holds it open.
-    pub fn finish(self) -> Vec<String> {
-        let Self { pidfd, bounded: Bounded { mut cgroup, network } } = self;
-        let stays = end(&pidfd).err();
-        let mut left = cgroup.remove();
-        // One in which somebody may still be is let go.
-        if let (None, Some(Borrowed { network, from })) = (&stays, network) {
-            from.put_back(network);
-        }
+    pub fn finish(mut self) -> Vec<String> {
+        let stays = end(&self.pidfd).err();
+        let mut left = self.cgroup.remove();
         left.extend(stays.map(|errno| format!("the sandbox's first process: {errno}")));
         left
     }
-}
-
-fn borrowed(network: Option<EmptyNetwork>, stock: Option<&Stock>) -> Option<Borrowed> {
-    Some(Borrowed { network: network?, from: stock?.networks.clone() })
 }
 
 /// The life of the new process. Whatever it has to say goes through the channel.

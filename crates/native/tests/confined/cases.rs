@@ -13,10 +13,6 @@ use cofferdam_native::process::StartError;
 use cofferdam_native::supervise::{Cause, Status};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use crate::networks::{
-    a_network_in_which_nothing_happened_serves_again,
-    a_network_in_which_something_happened_serves_nobody_else,
-};
 use crate::sandbox::{Sandbox, chain, host_path, leaky_descriptor, open_up};
 use crate::templates::{
     a_copied_root_is_like_one_of_its_own, a_root_is_copied_only_for_the_same_owner_and_places,
@@ -50,8 +46,6 @@ cases! {
     Both a_copied_root_is_like_one_of_its_own,
     Both what_is_shared_can_be_written_by_nobody,
     Root a_root_is_copied_only_for_the_same_owner_and_places,
-    Root a_network_in_which_nothing_happened_serves_again,
-    Root a_network_in_which_something_happened_serves_nobody_else,
     Both the_program_has_no_privileges,
     Both writes_are_staged_and_the_host_tree_is_untouched,
     Both whole_trees_can_be_replaced,

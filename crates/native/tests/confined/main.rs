@@ -11,7 +11,6 @@
 )]
 
 mod cases;
-mod networks;
 mod sandbox;
 mod templates;
 

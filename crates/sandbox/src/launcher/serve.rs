@@ -198,7 +198,14 @@ impl Serving {
     }
 
     fn has_work(&self) -> bool {
-        !self.trash.is_empty() || self.shelves.iter().any(|shelf| self.wants_more(shelf))
+        !self.trash.is_empty()
+            || self.shelves.iter().any(|shelf| self.wants_more(shelf))
+            || (self.is_asked() && self.stock.has_gaps())
+    }
+
+    /// Whether anybody has asked for a sandbox yet.
+    fn is_asked(&self) -> bool {
+        !self.shelves.is_empty()
     }
 
     /// A piece of what is to be done while nobody asks.
@@ -209,7 +216,13 @@ impl Serving {
             return Ok(());
         }
         let at = (0..self.shelves.len()).find(|at| self.wants_more(&self.shelves[*at]));
-        at.map_or(Ok(()), |at| self.fill(at))
+        match at {
+            Some(at) => self.fill(at),
+            None => {
+                self.stock.make_ready();
+                Ok(())
+            }
+        }
     }
 
     /// Makes some more for one shelf. Why one cannot be made is said to whoever asks for it next.
