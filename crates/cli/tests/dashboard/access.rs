@@ -145,6 +145,8 @@ fn every_page_can_be_used_by_everybody_in_light_dark_and_narrow() {
 
 /// What axe-core finds serious or critical.
 fn judged(person: &Person, axe: &str, page: &str) -> Vec<String> {
+    // Half-way from one scheme to the other a colour is neither's.
+    person.browser.wait_for("document.getAnimations().every((one) => one.playState !== 'running')");
     // Scripts of the driver are not the page's: its policy does not hold for them.
     person.browser.ask(axe);
     let script = "const done = arguments[0]; axe.run(document, { resultTypes: ['violations'] }).then((r) => done(r.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 120) + ' ' + n.any.map((a) => a.message).join()).join(' | '))), (e) => done([String(e)]));";
