@@ -46,12 +46,9 @@ impl NextNetwork {
         matches!(*self.lock(), Next::Missing)
     }
 
-    /// Makes it, where it is missing.
+    /// Makes it, in the place of what is there.
     pub(crate) fn make_ready(&self) {
-        let mut next = self.lock();
-        if let Next::Missing = *next {
-            *next = make().map_or(Next::Refused, Next::Ready);
-        }
+        *self.lock() = make().map_or(Next::Refused, Next::Ready);
     }
 
     fn lock(&self) -> MutexGuard<'_, Next> {
