@@ -34,6 +34,8 @@ const WITNESS: &str = "
     new PerformanceObserver((list) => witness.long.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask', buffered: true });
 ";
 
+const STILLNESS: (&str, &str) = ("prefers-reduced-motion", "reduce");
+
 /// Which colours the system prefers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
@@ -101,18 +103,21 @@ impl Browser {
         self.devtools("Emulation.setDeviceMetricsOverride", size);
     }
 
+    /// These colours, and nothing that moves: half-way from one scheme to the other a colour is neither's.
     pub fn prefer(&self, scheme: Scheme) {
         let value = if scheme == Scheme::Dark { "dark" } else { "light" };
-        self.wish("prefers-color-scheme", value);
+        self.wish(&[("prefers-color-scheme", value), STILLNESS]);
     }
 
     /// As somebody whom moving things make ill.
     pub fn prefer_stillness(&self) {
-        self.wish("prefers-reduced-motion", "reduce");
+        self.wish(&[STILLNESS]);
     }
 
-    fn wish(&self, name: &str, value: &str) {
-        let features = json!([{ "name": name, "value": value }]);
+    /// What was wished for before is forgotten.
+    fn wish(&self, features: &[(&str, &str)]) {
+        let named = |(name, value): &(&str, &str)| json!({ "name": name, "value": value });
+        let features: Vec<_> = features.iter().map(named).collect();
         self.devtools("Emulation.setEmulatedMedia", json!({ "features": features }));
     }
 

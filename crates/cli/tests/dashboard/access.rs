@@ -14,10 +14,10 @@ use super::{Person, Server};
 /// A picture that is larger shows too much, or nothing but noise.
 const LARGEST: usize = 150_000;
 
-const FORMS: [(&str, Scheme, u32, u32); 3] = [
-    ("light", Scheme::Light, 1160, 720),
-    ("dark", Scheme::Dark, 1160, 720),
-    ("narrow", Scheme::Light, 390, 780),
+const FORMS: [(&str, Scheme, (u32, u32)); 3] = [
+    ("light", Scheme::Light, (1160, 720)),
+    ("dark", Scheme::Dark, (1160, 720)),
+    ("narrow", Scheme::Light, (390, 780)),
 ];
 
 const BELOW: [(&str, &str, &str); 2] = [
@@ -109,17 +109,15 @@ fn every_page_can_be_used_by_everybody_in_light_dark_and_narrow() {
     let person = Person::arrive(&server);
     let browser = &person.browser;
     let mut found = Vec::new();
-    for (form, scheme, width, height) in FORMS {
-        browser.prefer(scheme);
-        browser.resize(width, height);
+    for (form, scheme, size) in FORMS {
+        person.looks_in(scheme, size);
         found.extend(judged(&person, &axe, &format!("login-{form}")));
         take(&person, kept.as_deref(), &format!("login-{form}"));
     }
     person.sign_in(&server.token);
     let pages = furnished(&server, &person);
-    for (form, scheme, width, height) in FORMS {
-        browser.prefer(scheme);
-        browser.resize(width, height);
+    for (form, scheme, size) in FORMS {
+        person.looks_in(scheme, size);
         for (name, address) in &pages {
             person.visit("/nowhere");
             person.visit(address);
@@ -143,10 +141,18 @@ fn every_page_can_be_used_by_everybody_in_light_dark_and_narrow() {
     person.leave();
 }
 
+impl Person {
+    /// The page hears of the wish a moment later: judged before, it would be half in one scheme.
+    fn looks_in(&self, scheme: Scheme, (width, height): (u32, u32)) {
+        self.browser.prefer(scheme);
+        self.browser.resize(width, height);
+        let theme = if scheme == Scheme::Dark { "dark" } else { "light" };
+        self.browser.wait_for(&format!("document.documentElement.dataset.theme === '{theme}'"));
+    }
+}
+
 /// What axe-core finds serious or critical.
 fn judged(person: &Person, axe: &str, page: &str) -> Vec<String> {
-    // Half-way from one scheme to the other a colour is neither's.
-    person.browser.wait_for("document.getAnimations().every((one) => one.playState !== 'running')");
     // Scripts of the driver are not the page's: its policy does not hold for them.
     person.browser.ask(axe);
     let script = "const done = arguments[0]; axe.run(document, { resultTypes: ['violations'] }).then((r) => done(r.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 120) + ' ' + n.any.map((a) => a.message).join()).join(' | '))), (e) => done([String(e)]));";
