@@ -4,13 +4,17 @@
 //! Each run lies in a part of the disk of its own, and a file system may have to read before it can make a
 //! directory in a part that is new to it. Whoever starts a short command would wait for that; a directory that
 //! is there only gets its name. One is kept: of runs that begin at once one gets it, the others make theirs.
+//!
+//! The mark of a run is made in that part, too. Marks of old runs lay side by side otherwise, and where many of them
+//! were removed a moment ago, ext4 looks at each before it makes a new file among them.
 
-use std::fs::DirBuilder;
-use std::io::ErrorKind;
+use std::fs::{DirBuilder, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat_with};
 
 use crate::state::{StateDir, StateError, keep_apart, make_private_dir};
 
@@ -43,6 +47,18 @@ impl Spare {
         }
     }
 
+    /// A locked file with these bytes, where the next run will lie. It has this name, which nothing has yet, once
+    /// it is whole.
+    pub(crate) fn file(&self, path: &Path, bytes: &[u8]) -> io::Result<File> {
+        let (flags, mode) = (OFlags::TMPFILE | OFlags::WRONLY, Mode::RUSR | Mode::WUSR);
+        let mut file = File::from(open(self.next(), flags | OFlags::CLOEXEC, mode)?);
+        file.lock()?;
+        file.write_all(bytes)?;
+        let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+        linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+        Ok(file)
+    }
+
     fn next(&self) -> PathBuf {
         self.dir.join("next")
     }
@@ -71,6 +87,24 @@ mod tests {
             assert_eq!(fs::metadata(dir).unwrap().permissions().mode() & 0o777, 0o700);
         }
         assert!(!spare.next().exists());
+    }
+
+    #[test]
+    fn a_file_is_made_where_the_next_run_will_lie_and_is_named_when_it_is_whole() {
+        let top = tempfile::tempdir().unwrap();
+        let state = StateDir::open(top.path().join("state")).unwrap();
+        let (spare, path) = (Spare::of(&state), state.active().join("one"));
+        assert!(spare.file(&path, b"text").is_err() && !path.exists(), "there is none yet");
+        spare.provide();
+        let file = spare.file(&path, b"text").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"text");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(File::open(&path).unwrap().try_lock().is_err(), "it is locked");
+        let taken = spare.file(&path, b"other").unwrap_err();
+        assert_eq!(taken.kind(), ErrorKind::AlreadyExists);
+        drop(file);
+        assert_eq!(fs::read(&path).unwrap(), b"text");
+        assert_eq!(fs::read_dir(spare.next()).unwrap().count(), 0);
     }
 
     #[test]

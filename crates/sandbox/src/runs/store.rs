@@ -55,20 +55,15 @@ impl Store {
     /// held: that, and not a process id, is what tells others that the run is alive, in whatever
     /// namespace they are.
     pub(crate) fn create(&self, run: RunId, mark: &Mark) -> Result<File, StateError> {
-        let path = self.marker(run);
-        let mut marker = private_file()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(StateError::io("create", &path))?;
-        marker.lock().map_err(StateError::io("lock", &path))?;
-        // After the lock: where something is written and no lock is held, the owner is dead.
+        let (path, spare) = (self.marker(run), Spare::of(&self.state));
         let text = serde_json::to_vec(mark)
             .unwrap_or_else(|_| unreachable!("a mark is numbers and names"));
-        let written = marker.write_all(&text).map_err(StateError::io("write", &path));
-        if let Err(error) = written.and_then(|()| Spare::of(&self.state).give(&self.dir(run))) {
-            // Nothing was begun. An empty mark could be one that is about to be written, and would be left
-            // alone for a minute.
+        let marker = match spare.file(&path, &text) {
+            Ok(marker) => marker,
+            Err(_) => marked(&path, &text)?,
+        };
+        if let Err(error) = spare.give(&self.dir(run)) {
+            // Nothing was begun.
             fs::remove_file(&path).map_err(StateError::io("remove", &path))?;
             return Err(error);
         }
@@ -216,6 +211,20 @@ impl Store {
         };
         Ok(self.ids()?.into_iter().filter_map(anchor).collect())
     }
+}
+
+/// A mark, made in its place.
+fn marked(path: &Path, text: &[u8]) -> Result<File, StateError> {
+    let marker = private_file().write(true).create_new(true).open(path);
+    let mut marker = marker.map_err(StateError::io("create", path))?;
+    marker.lock().map_err(StateError::io("lock", path))?;
+    // After the lock: where something is written and no lock is held, the owner is dead.
+    if let Err(error) = marker.write_all(text) {
+        // An empty mark could be one that is about to be written, and would be left alone for a minute.
+        fs::remove_file(path).map_err(StateError::io("remove", path))?;
+        return Err(StateError::io("write", path)(error));
+    }
+    Ok(marker)
 }
 
 /// What was looked at is not what was run.
