@@ -13,6 +13,7 @@ mod audit;
 mod caller;
 mod changes;
 mod claims;
+mod due;
 mod error;
 mod events;
 mod kept_head;

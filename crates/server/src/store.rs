@@ -25,7 +25,7 @@ use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor as _, Row as _
 
 pub use database::{Database, NotADatabase};
 pub use error::StoreError;
-pub(crate) use sql::{Sql, first, from_doc, rows, run, scalar, to_doc};
+pub(crate) use sql::{Sql, Table, first, from_doc, rows, run, scalar, to_doc, write_rows};
 
 /// The number that a server takes in PostgreSQL's table of advisory locks: "coffer" in ASCII.
 const ADVISORY: i64 = 0x0000_636f_6666_6572;

@@ -16,6 +16,7 @@ use cofferdam_core::control::token::Scope;
 use serde_json::json;
 
 use super::caller::Caller;
+use super::due::AttemptRow;
 use super::error::PlaneError;
 use super::memory::{Fenced, Hold, Present};
 use super::moves::{Step, advance, after};
@@ -268,17 +269,15 @@ async fn hand_over(
         claimed_at: turn.now,
         result: AttemptResult::default(),
     };
-    let sql = Sql::new(
-        "INSERT INTO attempts (task, number, runner, fence, seq, state, doc) \
-         VALUES ($1, $2, $3, $4, -1, $5, $6)",
-    )
-    .text(task.id)
-    .number(task.attempt)
-    .text(runner.id)
-    .text(&fence)
-    .text(attempt.state)
-    .text(to_doc(&attempt, "attempts")?);
-    run(turn.db().await?, sql).await?;
+    turn.write_attempt(AttemptRow {
+        task: task.id,
+        number: task.attempt,
+        runner: runner.id,
+        fence: fence.clone(),
+        seq: -1,
+        state: attempt.state,
+        doc: to_doc(&attempt, "attempts")?,
+    });
     let until = turn.elapsed + turn.settings.lease;
     let fenced = Fenced {
         runner: runner.id,

@@ -8,11 +8,12 @@ use cofferdam_core::stamp::Stamp;
 use serde_json::{Value, json};
 use sqlx::Row as _;
 
+use super::due::{AttemptRow, TaskRow};
 use super::error::PlaneError;
 use super::memory::{Fenced, waiting};
 use super::turn::{About, Turn};
 use super::{approvals, tasks, workflows};
-use crate::store::{Sql, StoreError, first, from_doc, run, scalar, to_doc};
+use crate::store::{Sql, StoreError, first, from_doc, scalar, to_doc};
 
 /// A move, whose it is, and why.
 #[derive(Debug)]
@@ -137,7 +138,7 @@ async fn go(
         }
         _ => {}
     }
-    save(turn, task, place, not_before).await?;
+    save(turn, task, place, not_before)?;
     let mut data = json!({"from": before, "message": step.message});
     if to.is_terminal() {
         let result = &task.result;
@@ -176,7 +177,7 @@ pub(super) fn before(now: Stamp, time: std::time::Duration) -> Stamp {
 }
 
 /// Writes the row of a task, for the first time or anew. `place` is where it stands in the queue, if that is new.
-pub(super) async fn save(
+pub(super) fn save(
     turn: &mut Turn,
     task: &Task,
     place: Option<u64>,
@@ -188,44 +189,26 @@ pub(super) async fn save(
     let review = task.state.is_terminal()
         && changed
         && task.asked.execution_mode != ExecutionMode::SharedWorkspace;
-    let doc = to_doc(task, "tasks")?;
-    let fresh = turn.fresh.take_if(|id| *id == task.id).is_some();
-    let sql = if fresh {
-        Sql::new(
-            "INSERT INTO tasks (state, not_before, review, doc, place, id, project, workflow_run, mode, words) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-        )
-    } else if place.is_some() {
-        Sql::new(
-            "UPDATE tasks SET state = $1, not_before = $2, review = $3, doc = $4, place = $5 WHERE id = $6",
-        )
-    } else {
-        Sql::new(
-            "UPDATE tasks SET state = $1, not_before = $2, review = $3, doc = $4 WHERE id = $5",
-        )
-    };
-    let mut sql = sql.text(task.state).maybe(not_before).number(i64::from(review)).text(doc);
-    if fresh || place.is_some() {
-        sql = sql.number(place.unwrap_or(0));
-    }
-    sql = sql.text(task.id);
-    if fresh {
-        let mode = tasks::mode_name(task.asked.execution_mode);
-        sql = sql.maybe(task.asked.project).maybe(task.workflow_run).text(mode);
-        sql = sql.text(tasks::words(task));
-    }
-    run(turn.db().await?, sql).await?;
+    turn.write_task(TaskRow {
+        id: task.id,
+        project: task.asked.project,
+        workflow_run: task.workflow_run,
+        state: task.state,
+        mode: tasks::mode_name(task.asked.execution_mode),
+        words: tasks::words(task),
+        place,
+        not_before,
+        review,
+        doc: to_doc(task, "tasks")?,
+    });
     turn.memory.keep_near(task);
     Ok(())
 }
 
-/// Keeps what is known of a task that does not move.
-pub(super) async fn note(turn: &mut Turn, task: &mut Task) -> Result<(), PlaneError> {
+/// Keeps what is known of a task that does not move: somebody has it, so it waits for nothing.
+pub(super) fn note(turn: &mut Turn, task: &mut Task) -> Result<(), PlaneError> {
     task.version += 1;
-    let sql = Sql::new("UPDATE tasks SET doc = $1 WHERE id = $2");
-    run(turn.db().await?, sql.text(to_doc(task, "tasks")?).text(task.id)).await?;
-    turn.memory.keep_near(task);
-    Ok(())
+    save(turn, task, None, None)
 }
 
 /// Keeps what is known of the attempt in a runner's hands.
@@ -243,15 +226,15 @@ pub(super) async fn write_attempt(
         claimed_at: fenced.claimed_at,
         result: task.result.clone(),
     };
-    let sql = Sql::new(
-        "UPDATE attempts SET seq = $1, state = $2, doc = $3 WHERE task = $4 AND number = $5",
-    )
-    .number(fenced.seq)
-    .text(state)
-    .text(to_doc(&attempt, "attempts")?)
-    .text(task.id)
-    .number(task.attempt);
-    run(turn.db().await?, sql).await?;
+    turn.write_attempt(AttemptRow {
+        task: task.id,
+        number: task.attempt,
+        runner: fenced.runner,
+        fence: fenced.fence,
+        seq: fenced.seq,
+        state,
+        doc: to_doc(&attempt, "attempts")?,
+    });
     Ok(())
 }
 

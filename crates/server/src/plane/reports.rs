@@ -124,7 +124,7 @@ async fn accept(
     pass_on(turn, task, &actor, report.events).await?;
     if moves.is_empty() {
         write_attempt(turn, task, TaskState::Running).await?;
-        return note(turn, task).await;
+        return note(turn, task);
     }
     for by in moves {
         let mut step = Step::new(*by, &actor);

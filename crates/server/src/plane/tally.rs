@@ -10,13 +10,25 @@ use cofferdam_core::stamp::Stamp;
 use sqlx::{AnyConnection, Row as _};
 
 use super::caller::Caller;
-use crate::store::{Sql, StoreError, rows, run};
+use crate::store::{Sql, StoreError, Table, rows, write_rows};
 
 type Project = Option<ProjectId>;
 
 const HOUR: u64 = 3_600_000;
 /// As many as are shown.
 const HOURS: u64 = 24;
+
+const STATES: Table = Table {
+    into: "INSERT INTO tally (project, state, tasks) VALUES",
+    row: "(?, ?, ?)",
+    known: " ON CONFLICT (project, state) DO UPDATE SET tasks = excluded.tasks",
+};
+const ENDED: Table = Table {
+    into: "INSERT INTO hours (hour, project, succeeded, failed) VALUES",
+    row: "(?, ?, ?, ?)",
+    known: " ON CONFLICT (hour, project) \
+            DO UPDATE SET succeeded = excluded.succeeded, failed = excluded.failed",
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -76,24 +88,20 @@ impl Tally {
 
     /// Writes what has changed.
     pub(super) async fn keep(&mut self, db: &mut AnyConnection) -> Result<(), StoreError> {
-        for (project, state) in std::mem::take(&mut self.changed) {
-            let count = self.states.get(&(project, state)).copied().unwrap_or_default();
-            let sql = Sql::new(
-                "INSERT INTO tally (project, state, tasks) VALUES ($1, $2, $3) \
-                 ON CONFLICT (project, state) DO UPDATE SET tasks = excluded.tasks",
-            );
-            run(db, sql.maybe(project).text(state).number(count)).await?;
-        }
-        for (hour, project) in std::mem::take(&mut self.changed_hours) {
-            let (succeeded, failed) = self.hours.get(&(hour, project)).copied().unwrap_or_default();
-            let sql = Sql::new(
-                "INSERT INTO hours (hour, project, succeeded, failed) VALUES ($1, $2, $3, $4) \
-                 ON CONFLICT (hour, project) \
-                 DO UPDATE SET succeeded = excluded.succeeded, failed = excluded.failed",
-            );
-            run(db, sql.number(hour).maybe(project).number(succeeded).number(failed)).await?;
-        }
-        Ok(())
+        let changed: Vec<_> = std::mem::take(&mut self.changed).into_iter().collect();
+        write_rows(db, &STATES, &changed, |sql, of| {
+            let count = self.states.get(of).copied().unwrap_or_default();
+            let (project, state) = of;
+            sql.maybe(*project).text(state).number(count)
+        })
+        .await?;
+        let changed: Vec<_> = std::mem::take(&mut self.changed_hours).into_iter().collect();
+        write_rows(db, &ENDED, &changed, |sql, of| {
+            let (succeeded, failed) = self.hours.get(of).copied().unwrap_or_default();
+            let (hour, project) = of;
+            sql.number(*hour).maybe(*project).number(succeeded).number(failed)
+        })
+        .await
     }
 
     /// Tasks by state, of the projects that the caller knows; of all where nobody asks.

@@ -221,7 +221,6 @@ pub(super) async fn make(
         queued_at: None,
     };
     turn.memory.tally.step(task.asked.project, None, task.state);
-    turn.fresh = Some(id);
     if let Some(deadline) = task.asked.deadline {
         turn.memory.deadlines.insert((deadline, id));
     }
@@ -237,7 +236,7 @@ pub(super) async fn make(
     if task.asked.dispatch {
         enter(turn, &mut task, actor, judged).await?;
     } else {
-        save(turn, &task, None, None).await?;
+        save(turn, &task, None, None)?;
     }
     Ok(task)
 }

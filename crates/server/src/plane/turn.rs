@@ -11,10 +11,11 @@ use cofferdam_core::stamp::Stamp;
 use serde_json::{Map, Value};
 use sqlx::{Any, AnyConnection, Transaction};
 
+use super::due::{AttemptRow, Due, Line, TaskRow};
 use super::error::PlaneError;
 use super::memory::Memory;
 use super::settings::PlaneSettings;
-use crate::store::{Sql, Store, StoreError, run};
+use crate::store::{Store, StoreError};
 
 pub(crate) struct Turn {
     store: Arc<Store>,
@@ -27,20 +28,10 @@ pub(crate) struct Turn {
     pub(crate) told: Vec<(String, Option<String>)>,
     /// By attempts that ended.
     pub(crate) spent: Vec<Spent>,
-    /// Events that are written when the batch is committed.
-    lines: Vec<Line>,
-    /// A task that was made in this batch and has no row yet.
-    pub(super) fresh: Option<TaskId>,
+    /// What is written when the batch is committed, or before somebody reads.
+    due: Due,
     /// Of the host's settings.
     pub(super) host: String,
-}
-
-#[derive(Debug)]
-struct Line {
-    seq: u64,
-    about: About,
-    kind: String,
-    text: String,
 }
 
 impl std::fmt::Debug for Turn {
@@ -92,8 +83,7 @@ impl Turn {
             elapsed,
             told: Vec::new(),
             spent: Vec::new(),
-            lines: Vec::new(),
-            fresh: None,
+            due: Due::default(),
             host,
         })
     }
@@ -103,29 +93,26 @@ impl Turn {
         self.elapsed = self.settings.clock.elapsed();
         self.told.clear();
         self.spent.clear();
-        self.lines.clear();
-        self.fresh = None;
+        self.due = Due::default();
     }
 
-    /// The connection, in the batch's transaction.
+    /// The connection, in the batch's transaction, with everything in the store that was written down so far.
     pub(crate) async fn db(&mut self) -> Result<&mut AnyConnection, PlaneError> {
-        if self.transaction.is_none() {
-            self.transaction = Some(self.store.begin().await?);
-        }
-        match &mut self.transaction {
-            Some(transaction) => Ok(&mut **transaction),
-            None => Err(PlaneError::Stopped),
-        }
+        let transaction = match &mut self.transaction {
+            Some(transaction) => transaction,
+            none => none.insert(self.store.begin().await?),
+        };
+        self.due.write(transaction).await?;
+        Ok(&mut **transaction)
     }
 
     pub(super) async fn commit(&mut self) -> Result<(), PlaneError> {
-        self.write_lines().await?;
-        if self.transaction.is_none() {
+        if self.transaction.is_none() && self.due.is_empty() {
             return Ok(());
         }
-        let Some(transaction) = &mut self.transaction else { return Ok(()) };
-        self.memory.tally.keep(transaction).await?;
-        let Some(transaction) = self.transaction.take() else { return Ok(()) };
+        self.db().await?;
+        let Some(mut transaction) = self.transaction.take() else { return Ok(()) };
+        self.memory.tally.keep(&mut transaction).await?;
         let failed = |source| StoreError::Query { what: "commit", source };
         Ok(transaction.commit().await.map_err(failed)?)
     }
@@ -145,26 +132,14 @@ impl Turn {
         Ok(())
     }
 
-    /// Writes the events of the batch, many with one statement. The sizes are few, so that the statements are
-    /// prepared once.
-    async fn write_lines(&mut self) -> Result<(), PlaneError> {
-        let lines = std::mem::take(&mut self.lines);
-        let mut rest = lines.as_slice();
-        while !rest.is_empty() {
-            let size = [32, 8, 1].into_iter().find(|size| *size <= rest.len()).unwrap_or(1);
-            let (now, later) = rest.split_at(size);
-            let mut sql = Sql::new(
-                "INSERT INTO events (seq, project, task, workflow_run, kind, line) VALUES ",
-            );
-            for (at, line) in now.iter().enumerate() {
-                sql = sql.and(if at == 0 { "(?, ?, ?, ?, ?, ?)" } else { ", (?, ?, ?, ?, ?, ?)" });
-                sql = sql.number(line.seq).maybe(line.about.project).maybe(line.about.task);
-                sql = sql.maybe(line.about.workflow_run).text(&line.kind).text(&line.text);
-            }
-            run(self.db().await?, sql).await?;
-            rest = later;
-        }
-        Ok(())
+    /// The row of a task, for the first time or anew.
+    pub(super) fn write_task(&mut self, row: TaskRow) {
+        self.due.task(row);
+    }
+
+    /// The row of an attempt, for the first time or anew.
+    pub(super) fn write_attempt(&mut self, row: AttemptRow) {
+        self.due.attempt(row);
     }
 
     /// Adds an event behind the last.
@@ -188,7 +163,7 @@ impl Turn {
         event.insert("data".to_owned(), data);
         let (line, head) = chain::link(&self.memory.head, &event);
         let text = line.trim_end().to_owned();
-        self.lines.push(Line { seq: head.seq, about: about.clone(), kind: kind.to_owned(), text });
+        self.due.line(Line { seq: head.seq, about: about.clone(), kind: kind.to_owned(), text });
         let seq = head.seq;
         self.memory.head = head;
         self.told.push((kind.to_owned(), rule));

@@ -1,5 +1,7 @@
 //! Statements with their values, and rows that hold a document.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
@@ -47,8 +49,8 @@ impl Sql {
         for part in text.split_inclusive('?') {
             match part.strip_suffix('?') {
                 Some(before) => {
-                    self.text.push_str(before);
-                    self.text.push_str(&format!("${next}"));
+                    // A text takes whatever is written to it.
+                    write!(self.text, "{before}${next}").ok();
                     next += 1;
                 }
                 None => self.text.push_str(part),
@@ -68,16 +70,16 @@ impl Sql {
 }
 
 pub(crate) async fn run(db: &mut AnyConnection, sql: Sql) -> Result<u64, StoreError> {
-    let done = prepared(&sql).execute(db).await.map_err(StoreError::query("write"))?;
+    let done = prepared(sql).execute(db).await.map_err(StoreError::query("write"))?;
     Ok(done.rows_affected())
 }
 
 pub(crate) async fn rows(db: &mut AnyConnection, sql: Sql) -> Result<Vec<AnyRow>, StoreError> {
-    prepared(&sql).fetch_all(db).await.map_err(StoreError::query("read"))
+    prepared(sql).fetch_all(db).await.map_err(StoreError::query("read"))
 }
 
 pub(crate) async fn first(db: &mut AnyConnection, sql: Sql) -> Result<Option<AnyRow>, StoreError> {
-    prepared(&sql).fetch_optional(db).await.map_err(StoreError::query("read"))
+    prepared(sql).fetch_optional(db).await.map_err(StoreError::query("read"))
 }
 
 /// The one number that a statement gives, 0 where it gives none.
@@ -91,12 +93,48 @@ pub(crate) async fn scalar(db: &mut AnyConnection, sql: Sql) -> Result<i64, Stor
     }
 }
 
-fn prepared(sql: &Sql) -> sqlx::query::Query<'_, sqlx::Any, sqlx::any::AnyArguments> {
-    let query = sqlx::query(AssertSqlSafe(sql.text.clone()));
-    sql.values.iter().fold(query, |query, value| match value {
-        Value::Text(text) => query.bind(text.clone()),
-        Value::Number(number) => query.bind(*number),
+fn prepared(sql: Sql) -> sqlx::query::Query<'static, sqlx::Any, sqlx::any::AnyArguments> {
+    let query = sqlx::query(AssertSqlSafe(sql.text));
+    sql.values.into_iter().fold(query, |query, value| match value {
+        Value::Text(text) => query.bind(text),
+        Value::Number(number) => query.bind(number),
     })
+}
+
+/// Where rows go that are written together.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// As far as `VALUES`.
+    pub(crate) into: &'static str,
+    /// One row: `(?, ?)`.
+    pub(crate) row: &'static str,
+    /// What becomes of a row that is there already, or nothing.
+    pub(crate) known: &'static str,
+}
+
+/// How many rows a statement writes. There are few sizes, so that each statement is prepared once.
+const SIZES: [usize; 6] = [32, 16, 8, 4, 2, 1];
+
+/// Writes many rows with few statements: each costs a trip to the store. No two may be the same row.
+pub(crate) async fn write_rows<T>(
+    db: &mut AnyConnection,
+    table: &Table,
+    rows: &[T],
+    values: impl Fn(Sql, &T) -> Sql,
+) -> Result<(), StoreError> {
+    let mut rest = rows;
+    while !rest.is_empty() {
+        let size = SIZES.into_iter().find(|size| *size <= rest.len()).unwrap_or(1);
+        let (now, later) = rest.split_at(size);
+        let mut sql = Sql::new(table.into);
+        for (at, row) in now.iter().enumerate() {
+            sql = sql.and(if at == 0 { " " } else { ", " }).and(table.row);
+            sql = values(sql, row);
+        }
+        run(db, sql.and(table.known)).await?;
+        rest = later;
+    }
+    Ok(())
 }
 
 /// The document in a row's column `doc`.
