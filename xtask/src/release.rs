@@ -27,11 +27,23 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+const PROGRAM: [&str; 4] = ["--package", "cofferdam-cli", "--bin", "cofferdam"];
+
+/// How it is linked.
+const LINKED: &[&str] = &[
+    "--",
+    "-Ctarget-feature=+crt-static",
+    // Half the pages to touch before the first instruction.
+    "-Clink-arg=-Wl,-z,pack-relative-relocs",
+    // Those pages are asked for at once: `native/src/sys/entry.rs`.
+    #[cfg(target_arch = "x86_64")]
+    "-Clink-arg=-Wl,-e,cofferdam_entry",
+];
+
 /// The same program without shared libraries and without haste, for tests.
 pub(crate) fn quick() -> Result<PathBuf> {
-    let what = ["rustc", "--quiet", "--profile", "static", "--package", "cofferdam-cli"];
-    let linked = ["--bin", "cofferdam", "--", "-Ctarget-feature=+crt-static"];
-    succeed(&mut cargo(what.into_iter().chain(linked)))?;
+    let what = ["rustc", "--quiet", "--profile", "static"];
+    succeed(&mut cargo(what.into_iter().chain(PROGRAM).chain(LINKED.iter().copied())))?;
     Ok(target_dir()?.join("static/cofferdam"))
 }
 
@@ -49,15 +61,9 @@ pub(crate) fn binary() -> Result<PathBuf> {
     if let Some(program) = CHOSEN.get() {
         return Ok(program.clone());
     }
-    let what =
-        ["rustc", "--quiet", "--release", "--package", "cofferdam-cli", "--bin", "cofferdam"];
-    let linked = [
-        "--",
-        "-Ctarget-feature=+crt-static",
-        // Half the pages to touch before the first instruction.
-        "-Clink-arg=-Wl,-z,pack-relative-relocs",
-    ];
-    succeed(&mut cargo(what.into_iter().chain(linked)))?;
+    // The whole program at once: it takes twice as long to build, and has a fifth less to be relocated at every start.
+    let what = ["--config", "profile.release.lto=\"fat\"", "rustc", "--quiet", "--release"];
+    succeed(&mut cargo(what.into_iter().chain(PROGRAM).chain(LINKED.iter().copied())))?;
     let target = target_dir()?.join("release/cofferdam");
     Ok(CHOSEN.get_or_init(|| target).clone())
 }

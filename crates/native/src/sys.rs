@@ -336,6 +336,7 @@ pub(crate) mod aside;
 pub(crate) mod attempt;
 pub(crate) mod clone;
 pub(crate) mod confine;
+mod entry;
 pub(crate) mod holder;
 pub(crate) mod init;
 pub(crate) mod mount;
