@@ -10,8 +10,10 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use cofferdam_core::paths::ExactPath;
 use cofferdam_core::plan::{Plan, Profile};
 use cofferdam_core::spec::Mode;
+use serde::{Deserialize, Serialize};
 
 use crate::blocked;
 use crate::confined::check_owners;
@@ -21,7 +23,7 @@ use crate::root::{etc, system};
 use crate::sys::mount::open_pinned;
 
 /// Equal witnesses mean equal sandboxes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Witness {
     workspace: Seen,
     blocked: Vec<Seen>,
@@ -87,13 +89,13 @@ fn mounts_into_workspace(plan: &Plan) -> bool {
 }
 
 /// What stands under a name, if anything does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
-    path: PathBuf,
+    path: ExactPath,
     state: Option<State>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct State {
     device: u64,
     inode: u64,
@@ -129,7 +131,7 @@ impl Seen {
             }
             Err(e) => return Err(e),
         };
-        Ok(Self { path: path.to_owned(), state })
+        Ok(Self { path: path.to_owned().into(), state })
     }
 
     pub(crate) fn is_symlink(&self) -> bool {

@@ -6,11 +6,15 @@
 //! the command, its environment and its streams then go from the asker straight into it. Secrets are
 //! none of the launcher's business.
 //!
+//! With the word that a sandbox is over, the launcher hands out the next of its profile, so that whoever starts one command
+//! after the other has it in hand and need not ask.
+//!
 //! A prepared sandbox is used once, and only for a plan of the very profile it was made for, and only
 //! while the host still looks as it did then. Everything else is made when asked for. When the socket
 //! closes, by a `kill -9` too, the launcher takes down all that it made, and the kernel does where the
 //! launcher cannot.
 
+mod hand;
 mod place;
 mod serve;
 mod shelf;
@@ -25,21 +29,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cofferdam_core::plan::Profile;
 use cofferdam_native::channel::{Channel, Message};
-use cofferdam_native::confined::{ConfineError, Confinement, Draft, Received, Running};
+use cofferdam_native::confined::{ConfineError, Confinement, Draft, Running};
 use cofferdam_native::process::StartError;
+use cofferdam_native::witness::Witness;
 
 use crate::state::{StateDir, StateError};
+use hand::{Ahead, Given, Hand};
+use place::{Place, layers};
 pub(crate) use place::{Swept, sweep_dead};
 pub use serve::serve;
 pub use shelf::{Depth, NotADepth};
 pub use trial::{Ended, Rest, TrialError, Trials};
-use wire::{Answer, Request};
+use wire::{Answer, Next, Request};
 
 /// A launcher that runs. Dropping it ends it, and with it everything that it made.
 #[derive(Debug)]
 pub struct Launcher {
     /// One question at a time, with its answer.
     channel: Mutex<Option<Channel>>,
+    /// What it has handed out before anybody asked.
+    ahead: Mutex<Hand>,
     process: Child,
 }
 
@@ -60,6 +69,7 @@ pub enum LauncherError {
 pub(crate) struct Lease<'a> {
     launcher: &'a Launcher,
     name: String,
+    profile: Box<Profile>,
 }
 
 /// What a launcher answered, and what came with that.
@@ -103,7 +113,7 @@ impl Launcher {
                 program: program.display().to_string(),
                 source,
             })?;
-        Ok(Self { channel: Mutex::new(Some(ours)), process })
+        Ok(Self { channel: Mutex::new(Some(ours)), ahead: Mutex::default(), process })
     }
 
     pub fn pid(&self) -> u32 {
@@ -120,29 +130,17 @@ impl Launcher {
         &self,
         confinement: &Confinement<'_>,
     ) -> Result<(Running, Lease<'_>), StartError> {
-        let Confinement { plan, run_id, state, stdin } = *confinement;
-        let request = Request::Take { run: run_id.to_owned(), dir: state.to_owned().into() };
-        let question = wire::with_below(&request, &wire::bytes(&Profile::of(plan)));
+        let Confinement { plan, run_id, stdin, .. } = *confinement;
+        let profile = Box::new(Profile::of(plan));
         let draft = || Draft::new(plan, run_id, stdin);
-        let (Answered { answer, below, descriptors }, draft) =
-            self.ask(&question, draft).map_err(|Lost| gone())?;
-        let name = match answer {
-            Answer::Handed { name } => name,
-            Answer::Refused { message, remedy } => {
-                return Err(ConfineError::Reported { message, remedy }.into());
-            }
-            Answer::Violated { violation } => {
-                return Err(ConfineError::Violated { violation }.into());
-            }
-            Answer::Finished { .. } => return Err(gone()),
+        let (Given { name, received, notes }, draft) = match self.in_hand(&profile, confinement) {
+            Some(given) => (given, draft()),
+            None => self.take(&profile, confinement, draft)?,
         };
-        let lease = Lease { launcher: self, name };
-        let Ok([pidfd, control]) = <[OwnedFd; 2]>::try_from(descriptors) else {
-            return Err(gone());
-        };
+        let lease = Lease { launcher: self, name, profile };
         let started = draft.and_then(|draft| {
-            let sent = Received { pidfd, control }.order(draft)?;
-            let notes = serde_json::from_slice(&below).map_err(|_| gone())?;
+            let sent = received.order(draft)?;
+            let notes = serde_json::from_slice(&notes).map_err(|_| gone())?;
             sent.started(notes, plan)
         });
         match started {
@@ -153,6 +151,71 @@ impl Launcher {
                 Err(error)
             }
         }
+    }
+
+    /// The one that was handed out ahead, where it is as good as a new one. One that is not goes back.
+    fn in_hand(&self, profile: &Profile, confinement: &Confinement<'_>) -> Option<Given> {
+        let Ahead { place, witness, given, .. } = self.ahead().take(profile)?;
+        let is_good = Witness::of(profile).as_ref() == Some(&witness)
+            && given.received.is_alive()
+            && place.give_to(confinement.state, &layers(profile.plan())).is_ok();
+        if !is_good {
+            // What of it would not go is swept with the launcher.
+            self.give_back(&given.name);
+        }
+        Some(given).filter(|_| is_good)
+    }
+
+    /// Asks for one, and does what can be done until it is there.
+    fn take<T>(
+        &self,
+        profile: &Profile,
+        confinement: &Confinement<'_>,
+        meanwhile: impl FnOnce() -> T,
+    ) -> Result<(Given, T), StartError> {
+        let Confinement { run_id, state, .. } = *confinement;
+        let request = Request::Take { run: run_id.to_owned(), dir: state.to_owned().into() };
+        let question = wire::with_below(&request, &wire::bytes(profile));
+        let (Answered { answer, below, descriptors }, done) =
+            self.ask(&question, meanwhile).map_err(|Lost| gone())?;
+        match answer {
+            Answer::Handed { name } => match Given::new(name, descriptors, below) {
+                Some(given) => Ok((given, done)),
+                None => Err(gone()),
+            },
+            Answer::Refused { message, remedy } => {
+                Err(ConfineError::Reported { message, remedy }.into())
+            }
+            Answer::Violated { violation } => Err(ConfineError::Violated { violation }.into()),
+            Answer::Finished { .. } => Err(gone()),
+        }
+    }
+
+    /// Has a sandbox taken down, and says what of it would not go. The next of its profile is kept in hand.
+    fn finish(&self, name: String, profile: Box<Profile>) -> Result<Vec<String>, Lost> {
+        let wants_next = !self.ahead().has(&profile);
+        let question = wire::bytes(&Request::Finish { name, wants_next });
+        let (Answered { answer, below, descriptors }, ()) = self.ask(&question, || ())?;
+        let Answer::Finished { left, next } = answer else { return Err(Lost) };
+        if let Some(Next { name, dir, witness }) = next
+            && let Some(given) = Given::new(name.clone(), descriptors, below)
+        {
+            let place = Place { name, dir: dir.0 };
+            let dropped = self.ahead().keep(Ahead { profile, place, witness, given });
+            dropped.iter().for_each(|name| self.give_back(name));
+        }
+        Ok(left)
+    }
+
+    /// One that will not be used.
+    fn give_back(&self, name: &str) {
+        let question = Request::Finish { name: name.to_owned(), wants_next: false };
+        // Where the launcher is lost, so is the sandbox.
+        self.ask(&wire::bytes(&question), || ()).ok();
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Hand> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks, and does what can be done until there is an answer.
@@ -192,11 +255,7 @@ impl Drop for Launcher {
 impl Lease<'_> {
     /// Has the sandbox taken down, and says what of it would not go.
     pub(crate) fn finish(self) -> Result<Vec<String>, Lost> {
-        let question = wire::bytes(&Request::Finish { name: self.name.clone() });
-        match self.launcher.ask(&question, || ()) {
-            Ok((Answered { answer: Answer::Finished { left }, .. }, ())) => Ok(left),
-            _ => Err(Lost),
-        }
+        self.launcher.finish(self.name, self.profile)
     }
 
     /// After the launcher was lost: takes down what the kernel leaves, and says what would not go.

@@ -207,6 +207,31 @@ fn many_in_a_row() {
     assert!(pools(&env).is_empty(), "{:?}", pools(&env));
 }
 
+/// With the launcher stopped a run still starts, in the sandbox that came with the end of the one before.
+#[test]
+fn whoever_has_one_in_hand_need_not_ask() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut driver = Driver::start(&env);
+    let said = |env: &TestEnv| {
+        let stdout = |run: &String| env.state_dir().join("runs").join(run).join("stdout");
+        env.runs().iter().any(|run| fs::read(stdout(run)).is_ok_and(|text| text == b"said\n"))
+    };
+    // Where somebody has changed this host meanwhile, it has to ask.
+    let need_not_ask = (0..8).any(|_| {
+        driver.run_pooled(&[], "true");
+        let ready = driver.wait_until_ready();
+        let launcher = driver.launcher().unwrap();
+        send("-STOP", launcher);
+        driver.ask(&[], "echo said");
+        let has_said = wait_until(Duration::from_secs(3), || said(&env));
+        send("-CONT", launcher);
+        let record = driver.answer();
+        assert_eq!(record["outcome"]["exit_code"], 0, "{record:#}");
+        has_said && driver.came_from(&ready, &record)
+    });
+    assert!(need_not_ask);
+}
+
 #[test]
 fn another_profile_is_never_served() {
     let env = TestEnv::with_binary(BINARY);

@@ -316,8 +316,7 @@ fn given_up(child: &Child, error: StartError) -> StartError {
 impl Prepared {
     /// Whether it still waits. One that was killed meanwhile is of no use.
     pub fn is_alive(&self) -> bool {
-        let mut fds = [PollFd::new(&self.child.pidfd, PollFlags::IN)];
-        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
+        is_alive(self.child.pidfd.as_fd())
     }
 
     /// What was read back when it was made.
@@ -348,6 +347,11 @@ impl Handed {
         left.extend(stays.map(|errno| format!("the sandbox's first process: {errno}")));
         left
     }
+}
+
+pub(super) fn is_alive(pidfd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
 }
 
 /// The life of the new process. Whatever it has to say goes through the channel.

@@ -9,7 +9,7 @@ use cofferdam_core::receipt::Holding;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::prepare::check_supported;
+use super::prepare::{check_supported, is_alive};
 use super::streams::{Streams, Theirs};
 use super::{ConfineError, holdings};
 use crate::cgroup::{InForce, OomCount, OomTally};
@@ -54,6 +54,11 @@ pub struct Sent {
 }
 
 impl Received {
+    /// Whether it still waits.
+    pub fn is_alive(&self) -> bool {
+        is_alive(self.pidfd.as_fd())
+    }
+
     /// Has it carry out an order for a plan whose profile must be that of the sandbox.
     pub fn order(self, draft: Draft) -> Result<Sent, StartError> {
         let control = Channel::from(self.control);

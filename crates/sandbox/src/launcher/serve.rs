@@ -13,13 +13,11 @@ use cofferdam_native::witness::Witness;
 
 use super::LauncherError;
 use super::place::{Place, Pool};
-use super::shelf::{Asked, Depth, Ready, Shelf};
-use super::wire::{self, Answer, Request};
+use super::shelf::{Asked, Depth, PROFILES, Ready, Shelf};
+use super::wire::{self, Answer, Next, Request};
 use crate::backend::local::told;
 use crate::state::{StateDir, StateError};
 
-/// Profiles for which sandboxes are kept ready: the last ones that were asked for.
-const PROFILES: usize = 2;
 /// So long nobody must have asked for anything before more are made: the command that was just started
 /// is to have the processors for itself. Where none is left, they are made at once.
 const QUIET: Duration = Duration::from_millis(8);
@@ -54,11 +52,12 @@ struct Serving {
     stock: Stock,
 }
 
-/// A sandbox that is in use.
+/// A sandbox that somebody else has.
 struct Lent {
     handed: Handed,
     /// Names its groups.
     place: Place,
+    asked: Rc<Asked>,
 }
 
 impl Serving {
@@ -79,7 +78,7 @@ impl Serving {
                     let profile = self.profile(below).map_err(garbled)?;
                     self.take(&profile, run, &dir)
                 }
-                Request::Finish { name } => (Answer::Finished { left: self.finish(&name) }, None),
+                Request::Finish { name, wants_next } => self.finished(&name, wants_next),
             };
             match handed {
                 Some((waiting, notes)) => {
@@ -156,8 +155,29 @@ impl Serving {
         };
         let (waiting, handed) = prepared.hand_over()?;
         let name = place.name.clone();
-        self.running.insert(name.clone(), Lent { handed, place });
+        self.running.insert(name.clone(), Lent { handed, place, asked: asked.clone() });
         Ok((name, waiting, notes))
+    }
+
+    /// Takes a sandbox down, and hands out the next of its profile where that is wanted.
+    fn finished(&mut self, name: &str, wants_next: bool) -> (Answer, Option<(Waiting, Vec<u8>)>) {
+        let asked = self.running.get(name).map(|lent| lent.asked.clone());
+        let left = self.finish(name);
+        let ahead = asked.filter(|_| wants_next).and_then(|asked| self.ahead(&asked));
+        let (next, handed) = ahead.map_or((None, None), |(next, with)| (Some(next), Some(with)));
+        (Answer::Finished { left, next }, handed)
+    }
+
+    /// A prepared sandbox for whoever will ask for this profile next.
+    fn ahead(&mut self, asked: &Rc<Asked>) -> Option<(Next, (Waiting, Vec<u8>))> {
+        let at = self.shelves.iter().position(|shelf| shelf.asked.profile == asked.profile)?;
+        let ready = self.shelves[at].ready.pop_front()?;
+        self.shelves[..=at].rotate_right(1);
+        let Ready { prepared, notes, place, witness } = ready;
+        let (waiting, handed) = prepared.hand_over().ok()?;
+        let next = Next { name: place.name.clone(), dir: place.dir.clone().into(), witness };
+        self.running.insert(place.name.clone(), Lent { handed, place, asked: asked.clone() });
+        Some((next, (waiting, notes)))
     }
 
     /// Remembers the profile, and looks whether there is a sandbox of it.
@@ -177,7 +197,7 @@ impl Serving {
     }
 
     fn finish(&mut self, name: &str) -> Vec<String> {
-        let Some(Lent { handed, place }) = self.running.remove(name) else {
+        let Some(Lent { handed, place, .. }) = self.running.remove(name) else {
             return vec![format!("sandbox {name}: the launcher does not know it")];
         };
         let mut left = handed.finish();

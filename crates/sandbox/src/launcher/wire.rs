@@ -6,6 +6,7 @@
 
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::receipt::Violation;
+use cofferdam_native::witness::Witness;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -13,28 +14,31 @@ use serde::{Deserialize, Serialize};
 pub(super) enum Request {
     /// A sandbox of the profile below, whose changes end up in the run's directory.
     Take { run: String, dir: ExactPath },
-    /// That sandbox is over.
-    Finish { name: String },
+    /// That sandbox is over. Another of its profile is to come with the answer, where one is wanted and ready.
+    Finish { name: String, wants_next: bool },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
     /// With a descriptor of its first process, and one to give it its order through. Below: what was read back.
-    Handed {
-        name: String,
-    },
+    Handed { name: String },
     /// In the words of the error, with its cause.
-    Refused {
-        message: String,
-        remedy: String,
-    },
+    Refused { message: String, remedy: String },
     /// Something that is forbidden succeeded in it.
-    Violated {
-        violation: Violation,
-    },
-    Finished {
-        left: Vec<String>,
-    },
+    Violated { violation: Violation },
+    /// With the next, as one that was asked for comes.
+    Finished { left: Vec<String>, next: Option<Next> },
+}
+
+/// A sandbox that is handed out before anybody asks for it. Whoever uses it looks whether it is still as good as a new
+/// one, and moves its layers into the run's directory.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Next {
+    pub(super) name: String,
+    /// Where its layers are.
+    pub(super) dir: ExactPath,
+    /// What the host looked like when it was made.
+    pub(super) witness: Witness,
 }
 
 pub(super) fn bytes(message: &impl Serialize) -> Vec<u8> {
@@ -68,9 +72,9 @@ mod tests {
         assert_eq!((run.as_str(), dir), ("one\ntwo", "/a\nb".into()));
         assert_eq!(serde_json::from_slice::<String>(below).unwrap(), "below\nall");
 
-        let finish = bytes(&Request::Finish { name: "one".to_owned() });
+        let finish = bytes(&Request::Finish { name: "one".to_owned(), wants_next: true });
         let (again, below) = read::<Request>(&finish).unwrap();
-        assert!(matches!(again, Request::Finish { name } if name == "one"));
+        assert!(matches!(again, Request::Finish { name, wants_next: true } if name == "one"));
         assert!(below.is_empty());
         assert!(read::<Request>(b"{}\n{}").is_err());
     }
