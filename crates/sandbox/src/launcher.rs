@@ -202,7 +202,9 @@ impl Launcher {
         {
             let place = Place { name, dir: dir.0 };
             let dropped = self.ahead().keep(Ahead { profile, place, witness, given });
-            dropped.iter().for_each(|name| self.give_back(name));
+            if let Some(dropped) = dropped {
+                self.give_back(&dropped.given.name);
+            }
         }
         Ok(left)
     }

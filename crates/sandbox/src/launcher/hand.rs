@@ -7,9 +7,11 @@ use cofferdam_native::confined::Received;
 use cofferdam_native::witness::Witness;
 
 use super::place::Place;
-use super::shelf::PROFILES;
 
-/// One of a profile at most, the newest last, of as many profiles as there are shelves.
+/// No more are kept. One of a profile is asked for, but threads that ask at once get one each.
+const MOST: usize = 4;
+
+/// The newest last.
 #[derive(Debug, Default)]
 pub(super) struct Hand(Vec<Ahead>);
 
@@ -49,11 +51,9 @@ impl Hand {
         Some(self.0.remove(at))
     }
 
-    /// Keeps one, and names those for which there is no room.
-    pub(super) fn keep(&mut self, ahead: Ahead) -> Vec<String> {
-        let same = self.take(&ahead.profile);
+    /// Keeps one, and gives back the oldest where there is no room.
+    pub(super) fn keep(&mut self, ahead: Ahead) -> Option<Ahead> {
         self.0.push(ahead);
-        let old = self.0.drain(..self.0.len().saturating_sub(PROFILES));
-        same.into_iter().chain(old).map(|ahead| ahead.given.name).collect()
+        (self.0.len() > MOST).then(|| self.0.remove(0))
     }
 }

@@ -13,11 +13,13 @@ use cofferdam_native::witness::Witness;
 
 use super::LauncherError;
 use super::place::{Place, Pool};
-use super::shelf::{Asked, Depth, PROFILES, Ready, Shelf};
+use super::shelf::{Asked, Depth, Ready, Shelf};
 use super::wire::{self, Answer, Next, Request};
 use crate::backend::local::told;
 use crate::state::{StateDir, StateError};
 
+/// Profiles for which sandboxes are kept ready: the last ones that were asked for.
+const PROFILES: usize = 2;
 /// So long nobody must have asked for anything before more are made: the command that was just started
 /// is to have the processors for itself. Where none is left, they are made at once.
 const QUIET: Duration = Duration::from_millis(8);

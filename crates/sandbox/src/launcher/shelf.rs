@@ -12,9 +12,6 @@ use cofferdam_native::witness::Witness;
 
 use super::place::{Place, layers};
 
-/// Profiles for which sandboxes are kept ready: the last ones that were asked for.
-pub(super) const PROFILES: usize = 2;
-
 /// How many sandboxes are kept ready for one profile. None means that each is made when asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Depth(usize);
