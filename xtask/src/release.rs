@@ -40,10 +40,13 @@ const LINKED: &[&str] = &[
     "-Clink-arg=-Wl,-e,cofferdam_entry",
 ];
 
+fn link(how: &[&str]) -> Result<()> {
+    succeed(&mut cargo(how.iter().chain(&PROGRAM).chain(LINKED).copied()))
+}
+
 /// The same program without shared libraries and without haste, for tests.
 pub(crate) fn quick() -> Result<PathBuf> {
-    let what = ["rustc", "--quiet", "--profile", "static"];
-    succeed(&mut cargo(what.into_iter().chain(PROGRAM).chain(LINKED.iter().copied())))?;
+    link(&["rustc", "--quiet", "--profile", "static"])?;
     Ok(target_dir()?.join("static/cofferdam"))
 }
 
@@ -62,8 +65,7 @@ pub(crate) fn binary() -> Result<PathBuf> {
         return Ok(program.clone());
     }
     // The whole program at once: it takes twice as long to build, and has a fifth less to be relocated at every start.
-    let what = ["--config", "profile.release.lto=\"fat\"", "rustc", "--quiet", "--release"];
-    succeed(&mut cargo(what.into_iter().chain(PROGRAM).chain(LINKED.iter().copied())))?;
+    link(&["--config", "profile.release.lto=\"fat\"", "rustc", "--quiet", "--release"])?;
     let target = target_dir()?.join("release/cofferdam");
     Ok(CHOSEN.get_or_init(|| target).clone())
 }

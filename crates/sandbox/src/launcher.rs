@@ -35,7 +35,7 @@ use cofferdam_native::witness::Witness;
 
 use crate::state::{StateDir, StateError};
 use hand::{Ahead, Given, Hand};
-use place::{Place, layers};
+use place::Place;
 pub(crate) use place::{Swept, sweep_dead};
 pub use serve::serve;
 pub use shelf::{Depth, NotADepth};
@@ -156,9 +156,9 @@ impl Launcher {
     /// The one that was handed out ahead, where it is as good as a new one. One that is not goes back.
     fn in_hand(&self, profile: &Profile, confinement: &Confinement<'_>) -> Option<Given> {
         let Ahead { place, witness, given, .. } = self.ahead().take(profile)?;
-        let is_good = Witness::of(profile).as_ref() == Some(&witness)
-            && given.received.is_alive()
-            && place.give_to(confinement.state, &layers(profile.plan())).is_ok();
+        let (is_alive, run) = (given.received.is_alive(), confinement.state);
+        let is_good = Witness::of(profile)
+            .is_some_and(|now| place.give_if_good((&witness, &now), is_alive, run, profile.plan()));
         if !is_good {
             // What of it would not go is swept with the launcher.
             self.give_back(&given.name);

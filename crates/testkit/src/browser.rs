@@ -43,6 +43,16 @@ pub enum Scheme {
     Dark,
 }
 
+impl Scheme {
+    /// As style sheets and the page call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Browser {
     driver: Child,
@@ -105,8 +115,7 @@ impl Browser {
 
     /// These colours, and nothing that moves: half-way from one scheme to the other a colour is neither's.
     pub fn prefer(&self, scheme: Scheme) {
-        let value = if scheme == Scheme::Dark { "dark" } else { "light" };
-        self.wish(&[("prefers-color-scheme", value), STILLNESS]);
+        self.wish(&[("prefers-color-scheme", scheme.name()), STILLNESS]);
     }
 
     /// As somebody whom moving things make ill.

@@ -146,8 +146,8 @@ impl Person {
     fn looks_in(&self, scheme: Scheme, (width, height): (u32, u32)) {
         self.browser.prefer(scheme);
         self.browser.resize(width, height);
-        let theme = if scheme == Scheme::Dark { "dark" } else { "light" };
-        self.browser.wait_for(&format!("document.documentElement.dataset.theme === '{theme}'"));
+        let taken = format!("document.documentElement.dataset.theme === '{}'", scheme.name());
+        self.browser.wait_for(&taken);
     }
 }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cofferdam_core::plan::Plan;
+use cofferdam_native::witness::Witness;
 use cofferdam_native::{GIT_UPPER, GIT_WORK, PLACEHOLDERS, RESULT, UPPER, WORK};
 
 use crate::clock;
@@ -19,7 +20,7 @@ use crate::state::{StateDir, StateError, keep_apart, make_private_dir, private_f
 use crate::tree::remove_tree;
 
 /// What a run of this plan gets of a prepared sandbox's directory.
-pub(super) fn layers(plan: &Plan) -> Vec<&'static str> {
+fn layers(plan: &Plan) -> Vec<&'static str> {
     let mut names = vec![UPPER, WORK, PLACEHOLDERS];
     if plan.repository.is_some() {
         names.extend([GIT_UPPER, GIT_WORK]);
@@ -89,9 +90,21 @@ impl Pool {
 }
 
 impl Place {
+    /// Moves the layers into a run's directory where their sandbox is as good as a new one: the host looks as it did when
+    /// it was made, and it still waits.
+    pub(super) fn give_if_good(
+        &self,
+        (made, now): (&Witness, &Witness),
+        is_alive: bool,
+        run: &Path,
+        plan: &Plan,
+    ) -> bool {
+        made == now && is_alive && self.give_to(run, &layers(plan)).is_ok()
+    }
+
     /// Moves the layers into a run's directory, all or none. The sandbox holds them by descriptor and
     /// does not see the move.
-    pub(super) fn give_to(&self, run: &Path, layers: &[&str]) -> io::Result<()> {
+    fn give_to(&self, run: &Path, layers: &[&str]) -> io::Result<()> {
         let moved = layers.iter().try_for_each(|name| shift(&self.dir, run, name));
         if moved.is_err() {
             for name in layers {

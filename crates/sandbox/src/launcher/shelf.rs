@@ -10,7 +10,7 @@ use cofferdam_core::plan::Profile;
 use cofferdam_native::confined::Prepared;
 use cofferdam_native::witness::Witness;
 
-use super::place::{Place, layers};
+use super::place::Place;
 
 /// How many sandboxes are kept ready for one profile. None means that each is made when asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,12 +100,10 @@ impl Shelf {
         dir: &Path,
         trash: &mut Vec<Ready>,
     ) -> Option<Ready> {
-        let layers = layers(self.asked.profile.plan());
+        let plan = self.asked.profile.plan();
         while let Some(ready) = self.ready.pop_front() {
-            if ready.witness == *now
-                && ready.prepared.is_alive()
-                && ready.place.give_to(dir, &layers).is_ok()
-            {
+            let (seen, is_alive) = ((&ready.witness, now), ready.prepared.is_alive());
+            if ready.place.give_if_good(seen, is_alive, dir, plan) {
                 return Some(ready);
             }
             trash.push(ready);
