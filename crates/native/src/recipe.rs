@@ -218,16 +218,11 @@ fn settle_in() -> Result<(), SysError> {
     init::forget_arguments("cofferdam: first process of a sandbox")
 }
 
-/// Where the parent made the network namespace, it is whole; one that we were born into is as the kernel
-/// makes it.
-fn be_alone(network: Option<OwnedFd>) -> Result<(), SysError> {
+fn be_alone(network: OwnedFd) -> Result<(), SysError> {
     if weakened(Weakness::Network) {
         return Ok(());
     }
-    match network {
-        Some(network) => sys::enter_namespace(network.as_fd(), libc::CLONE_NEWNET),
-        None => init::loopback_up(),
-    }
+    sys::enter_namespace(network.as_fd(), libc::CLONE_NEWNET)
 }
 
 fn keep_mounts_private() -> Result<(), SysError> {

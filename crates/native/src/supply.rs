@@ -21,8 +21,8 @@ pub(crate) struct Ground {
 /// Where a process is to be.
 #[derive(Debug)]
 pub(crate) struct Bounds {
-    /// The network namespace to enter, for a process that was not born into one of its own.
-    pub(crate) network: Option<OwnedFd>,
+    /// The network namespace to enter.
+    pub(crate) network: OwnedFd,
     /// Files of control groups to write itself into.
     pub(crate) tasks: Vec<OwnedFd>,
 }
@@ -36,11 +36,12 @@ pub(crate) fn send_ground(to: &Channel, owners: Option<BorrowedFd<'_>>) -> Resul
 
 pub(crate) fn send_bounds(
     to: &Channel,
-    network: Option<BorrowedFd<'_>>,
+    network: BorrowedFd<'_>,
     tasks: &[OwnedFd],
 ) -> Result<(), SysError> {
-    let all: Vec<_> = network.into_iter().chain(tasks.iter().map(|file| file.as_fd())).collect();
-    to.send(&[BOUNDS, u8::from(network.is_some())], &all)
+    let tasks = tasks.iter().map(|file| file.as_fd());
+    let all: Vec<_> = std::iter::once(network).chain(tasks).collect();
+    to.send(&[BOUNDS], &all)
 }
 
 impl Ground {
@@ -57,12 +58,10 @@ impl Bounds {
     pub(crate) fn receive(from: BorrowedFd<'_>) -> Result<Self, SysError> {
         let Message { bytes, descriptors } = receive(from)?;
         let mut descriptors = descriptors.into_iter();
-        let network = match bytes.as_slice() {
-            [BOUNDS, 0] => None,
-            [BOUNDS, 1] => Some(descriptors.next().ok_or_else(garbled)?),
-            _ => return Err(garbled()),
-        };
-        Ok(Self { network, tasks: descriptors.collect() })
+        match (bytes.as_slice(), descriptors.next()) {
+            (&[BOUNDS], Some(network)) => Ok(Self { network, tasks: descriptors.collect() }),
+            _ => Err(garbled()),
+        }
     }
 }
 
@@ -94,14 +93,14 @@ mod tests {
         let (network, tasks) = (null(), [null(), null(), null()]);
         send_ground(&parent, None).unwrap();
         send_ground(&parent, Some(network.as_fd())).unwrap();
-        send_bounds(&parent, Some(network.as_fd()), &tasks).unwrap();
-        send_bounds(&parent, None, &[]).unwrap();
+        send_bounds(&parent, network.as_fd(), &tasks).unwrap();
+        send_bounds(&parent, network.as_fd(), &[]).unwrap();
+        parent.send(&[BOUNDS], &[]).unwrap();
         assert!(Ground::receive(child.as_fd()).unwrap().owners.is_none());
         assert!(Ground::receive(child.as_fd()).unwrap().owners.is_some());
-        let bounds = Bounds::receive(child.as_fd()).unwrap();
-        assert!(bounds.network.is_some() && bounds.tasks.len() == 3);
-        let bounds = Bounds::receive(child.as_fd()).unwrap();
-        assert!(bounds.network.is_none() && bounds.tasks.is_empty());
+        assert_eq!(Bounds::receive(child.as_fd()).unwrap().tasks.len(), 3);
+        assert!(Bounds::receive(child.as_fd()).unwrap().tasks.is_empty());
+        assert!(Bounds::receive(child.as_fd()).is_err(), "there is no sandbox without a network");
         send_ground(&parent, None).unwrap();
         assert!(Bounds::receive(child.as_fd()).is_err());
         drop(parent);

@@ -176,13 +176,12 @@ impl Unsupplied {
                 (child, control, Some(cgroup))
             }
         };
-        let supplied = supply(&control, preparation, &self.workspace).and_then(|network| {
+        let supplied = supply(&control, &child, preparation, &self.workspace).and_then(|network| {
             let mut cgroup = match cgroup {
                 Some(cgroup) => cgroup,
                 None => make_cgroup(&survey_separate(), plan, name)?,
             };
-            send_bounds(&control, network.as_ref().map(|fd| fd.as_fd()), cgroup.tasks())
-                .map_err(ConfineError::Sys)?;
+            send_bounds(&control, network.as_fd(), cgroup.tasks()).map_err(ConfineError::Sys)?;
             cgroup.close_entry();
             Ok(cgroup)
         });
@@ -201,14 +200,14 @@ impl Unsupplied {
     }
 }
 
-/// In the parent: the ground of the workspace, handed over, and a network namespace that is to be. Only
-/// root's may be made outside: one that is to have no privileges in the host's must be born in its own
-/// user namespace.
+/// In the parent: the ground of the workspace, handed over, and the network namespace that is to be. That of an ordinary
+/// user's sandbox belongs to the sandbox's own user namespace.
 fn supply(
     control: &Channel,
+    child: &Child,
     preparation: &Preparation<'_>,
     workspace: &fs::Metadata,
-) -> Result<Option<OwnedFd>, StartError> {
+) -> Result<OwnedFd, StartError> {
     let Preparation { profile, state, stock, .. } = *preparation;
     let plan = profile.plan();
     if plan.workspace.mode == Mode::Stage {
@@ -223,11 +222,12 @@ fn supply(
     let owners = owners.map_err(ConfineError::Sys)?;
     send_ground(control, owners.as_ref().map(|owners| owners.as_fd()))
         .map_err(ConfineError::Sys)?;
-    if effective_uid() != 0 {
-        return Ok(None);
-    }
-    let network = stock.map_or_else(network::make, |stock| stock.network.take());
-    Ok(Some(network.map_err(ConfineError::Sys)?))
+    let network = match stock {
+        _ if effective_uid() != 0 => network::make_for(child.pidfd.as_fd()),
+        Some(stock) => stock.network.take(),
+        None => network::make(),
+    };
+    Ok(network.map_err(ConfineError::Sys)?)
 }
 
 impl Begun {
@@ -407,10 +407,9 @@ fn open_null() -> Result<OwnedFd, SysError> {
 }
 
 /// What the process is born with. The cgroup namespace it makes itself, later: it shows the group that
-/// it is made in as the root. The network namespace is among them only in a user namespace, see [`supply`].
+/// it is made in as the root. The network namespace is supplied, see [`supply`].
 fn namespaces(identity: &Identity) -> i32 {
-    let own =
-        if identity.has_user_namespace() { libc::CLONE_NEWUSER | libc::CLONE_NEWNET } else { 0 };
+    let own = if identity.has_user_namespace() { libc::CLONE_NEWUSER } else { 0 };
     own | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS
 }
 

@@ -166,8 +166,10 @@ pub(super) struct Ordered {
     ours: Option<Streams>,
 }
 
+/// Whether it says that nobody is at the other end any more.
 pub(super) fn is_gone(error: &SysError) -> bool {
     matches!(error.source.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+        || error.source.raw_os_error() == Some(libc::ESRCH)
 }
 
 /// The number of the command's first process, and what came with it.
