@@ -22,6 +22,8 @@ use crate::sys::mount::{
 };
 use crate::workspace::{REPOSITORY_LAYERS, Tree, apart, itself};
 
+/// Where a workspace keeps its own.
+pub(crate) const GIT: &str = ".git";
 /// The repository's settings, in its directory.
 pub(crate) const CONFIG: &str = "config";
 /// Where settings for inside stand in the root, if they cannot stand in a layer.
@@ -79,7 +81,7 @@ pub(crate) fn mount(
 
 /// Makes the workspace's own `.git` read-only in a workspace that is written to directly.
 pub(crate) fn protect(workspace: &OwnedFd, depth: Depth) -> Result<(), SysError> {
-    let place = match open_beneath(workspace, Path::new(".git")) {
+    let place = match open_beneath(workspace, Path::new(GIT)) {
         Ok(place) => place,
         // There is none; or it is a link, and what that leads to is a part of the workspace or not seen.
         Err(e) if matches!(e.source.raw_os_error(), Some(libc::ENOENT | libc::ELOOP)) => {
@@ -87,7 +89,7 @@ pub(crate) fn protect(workspace: &OwnedFd, depth: Depth) -> Result<(), SysError>
         }
         Err(e) => return Err(e),
     };
-    let mount = clone_mount(&place, &".git", depth)?;
+    let mount = clone_mount(&place, &GIT, depth)?;
     set_attributes(&mount, Attributes::READONLY, depth, None)?;
-    attach(mount, place, &".git")
+    attach(mount, place, &GIT)
 }

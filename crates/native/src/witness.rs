@@ -5,11 +5,13 @@
 //! the workspace may get another owner, a library may be updated. Whoever keeps sandboxes takes a
 //! witness before making one and another before using it, and uses it only where the two are equal.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
+use cofferdam_core::mount::HostPath;
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::plan::{Plan, Profile};
 use cofferdam_core::spec::Mode;
@@ -18,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::blocked;
 use crate::confined::check_owners;
 use crate::identity::effective_uid;
-use crate::repository::CONFIG;
+use crate::repository::{CONFIG, GIT};
 use crate::root::{etc, system};
 use crate::sys::mount::open_pinned;
 
@@ -26,6 +28,10 @@ use crate::sys::mount::open_pinned;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Witness {
     workspace: Seen,
+    /// What is shown of the host by name.
+    pinned: Vec<Seen>,
+    /// A repository that a workspace is written to around.
+    repository: Option<Seen>,
     blocked: Vec<Seen>,
     /// Links and settings of the system, of which some are copied.
     system: Vec<Seen>,
@@ -43,14 +49,18 @@ impl Witness {
             return None;
         }
         let source = &plan.workspace.source;
+        let mounts = plan.mounts.iter().map(|mount| &mount.source);
         let pinned = std::iter::once(source)
-            .chain(plan.mounts.iter().map(|mount| &mount.source))
+            .chain(mounts)
             .chain(plan.repository.iter().map(|repository| &repository.source))
             .chain(&plan.toolchains);
-        for path in pinned {
-            open_pinned(path).ok()?;
-        }
+        let seen = |path: &HostPath| open_pinned(path).ok().and(Seen::place(&path.real).ok());
+        let pinned = pinned.map(seen).collect::<Option<Vec<_>>>()?;
         let workspace = Seen::place(&source.real).ok()?;
+        let repository = match plan.workspace.mode {
+            Mode::Direct => Some(Seen::place(&source.real.join(GIT)).ok()?),
+            Mode::Stage | Mode::Readonly => None,
+        };
         // An upper directory that its owner cannot write to cannot be given to a run later.
         let writable = workspace.state.as_ref().is_some_and(|state| state.mode & 0o200 != 0);
         if !writable || mounts_into_workspace(plan) {
@@ -63,6 +73,8 @@ impl Witness {
         let settings = plan.repository.iter().map(|repository| repository.source.real.join(CONFIG));
         Some(Self {
             workspace,
+            pinned,
+            repository,
             blocked: blocked::sight(&source.real, &plan.blocked)?,
             system: system_and(settings)?,
             mounts: if ordinary { Some(fs::read("/proc/self/mountinfo").ok()?) } else { None },
@@ -101,29 +113,39 @@ struct State {
     inode: u64,
     mode: u32,
     owner: (u32, u32),
+    /// When it was made: another file may get the number of one that is gone.
+    born: Option<Duration>,
     changed: Option<(i64, i64)>,
 }
 
 impl Seen {
     /// Which file it is, and whose.
     pub(crate) fn place(path: &Path) -> io::Result<Self> {
-        Self::new(path, |_| None)
+        // Where nobody knows when it was made, any change may be that.
+        Self::new(path, |born, changed| if born.is_some() { None } else { changed })
     }
 
     /// That, and whether it was changed.
     fn content(path: &Path) -> io::Result<Self> {
-        Self::new(path, |meta| Some((meta.ctime(), meta.ctime_nsec())))
+        Self::new(path, |_, changed| changed)
     }
 
-    fn new(path: &Path, changed: impl Fn(&Metadata) -> Option<(i64, i64)>) -> io::Result<Self> {
+    fn new(
+        path: &Path,
+        change: impl Fn(Option<Duration>, Option<(i64, i64)>) -> Option<(i64, i64)>,
+    ) -> io::Result<Self> {
         let state = match fs::symlink_metadata(path) {
-            Ok(meta) => Some(State {
-                device: meta.dev(),
-                inode: meta.ino(),
-                mode: meta.permissions().mode(),
-                owner: (meta.uid(), meta.gid()),
-                changed: changed(&meta),
-            }),
+            Ok(meta) => {
+                let born = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+                Some(State {
+                    device: meta.dev(),
+                    inode: meta.ino(),
+                    mode: meta.permissions().mode(),
+                    owner: (meta.uid(), meta.gid()),
+                    born,
+                    changed: change(born, Some((meta.ctime(), meta.ctime_nsec()))),
+                })
+            }
             Err(e)
                 if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
             {
@@ -136,5 +158,33 @@ impl Seen {
 
     pub(crate) fn is_symlink(&self) -> bool {
         self.state.as_ref().is_some_and(|state| state.mode & libc::S_IFMT == libc::S_IFLNK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file system gives the number of a file that is gone to the next one.
+    #[test]
+    fn another_file_under_a_name_is_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let mut reused = 0;
+        for _ in 0..20 {
+            fs::write(&path, "one").unwrap();
+            let before = Seen::place(&path).unwrap();
+            // A clock that is read once a tick must not give both the same time.
+            std::thread::sleep(Duration::from_millis(20));
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, "two").unwrap();
+            let after = Seen::place(&path).unwrap();
+            assert_ne!(before, after);
+            let number = |seen: &Seen| seen.state.as_ref().map(|state| state.inode);
+            reused += usize::from(number(&before) == number(&after));
+            fs::write(&path, "three").unwrap();
+            assert_eq!(after, Seen::place(&path).unwrap(), "it is the same with other words in it");
+        }
+        assert!(reused > 0 || Seen::place(&path).unwrap().state.unwrap().born.is_some());
     }
 }

@@ -9,6 +9,7 @@
 mod driver;
 
 use std::fs;
+use std::thread::sleep;
 use std::time::Duration;
 
 use cofferdam_testkit::{TestEnv, claim, wait_until};
@@ -280,6 +281,63 @@ fn one_that_the_host_has_outrun_is_not_used() {
         }
         made.wait_until_dead();
         assert_eq!(driver.run(RELAX, "exit 5")["outcome"]["exit_code"], 5);
+    });
+}
+
+/// A sandbox that leaves no layers on disk cannot be seen from outside to be ready; it is by then.
+const PREPARED: Duration = Duration::from_millis(300);
+
+/// In direct mode nothing but `.git` is kept from the program, as it was when the sandbox was made.
+#[test]
+fn a_repository_that_came_later_cannot_be_written_to() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let hook = env.workspace().join(".git/hooks/hook");
+        let flags = ["--relax", "limits", "--mode", "direct"];
+        let script = "echo planted > .git/hooks/hook || exit 9; exit 0";
+        let mut driver = Driver::start(env);
+        driver.run(&flags, "true");
+        for _ in 0..3 {
+            sleep(PREPARED);
+            env.file(".git/hooks/README", "made after the sandbox");
+            let record = driver.run(&flags, script);
+            assert_eq!(record["outcome"]["exit_code"], 9, "{record:#}");
+            assert!(!hook.exists(), "it is on the host");
+            // Another one, perhaps of the same number.
+            sleep(PREPARED);
+            fs::remove_dir_all(env.workspace().join(".git")).unwrap();
+            env.file(".git/hooks/README", "another");
+            let record = driver.run(&flags, script);
+            assert_eq!(record["outcome"]["exit_code"], 9, "{record:#}");
+            assert!(!hook.exists(), "it is on the host");
+            fs::remove_dir_all(env.workspace().join(".git")).unwrap();
+            driver.run(&flags, "true");
+        }
+    });
+}
+
+/// An editor saves by putting another file in the place of the old one, and that may have the old one's number.
+#[test]
+fn a_hidden_file_that_was_saved_again_is_still_hidden() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        env.file(".env", "SECRET 0");
+        for mode in ["readonly", "direct"] {
+            let flags = ["--relax", "limits", "--mode", mode];
+            let mut driver = Driver::start(env);
+            driver.run(&flags, "true");
+            for number in 1..6 {
+                sleep(PREPARED);
+                for save in 0..number {
+                    let new = env.file(".saved", format!("SECRET {number}.{save}"));
+                    fs::rename(new, env.workspace().join(".env")).unwrap();
+                }
+                let record = driver.run(&flags, "cat .env");
+                assert_eq!(driver.stdout_of(&record), "", "{mode}, saved {number} times");
+                fs::remove_file(env.workspace().join(".env")).unwrap();
+                env.file(".env", "SECRET again");
+                let record = driver.run(&flags, "cat .env");
+                assert_eq!(driver.stdout_of(&record), "", "{mode}, made anew");
+            }
+        }
     });
 }
 

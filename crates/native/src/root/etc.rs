@@ -47,7 +47,8 @@ const PRIVATE: [&str; 2] = ["etc/pki/tls/private", "etc/pki/nssdb"];
 /// What of the host it depends on.
 pub(crate) fn looked_at() -> Result<impl Iterator<Item = PathBuf>, SysError> {
     let names = SHOWN.iter().map(|(name, _)| (*name).to_owned()).chain(java_runtimes()?);
-    Ok(names.map(|name| Path::new("/etc").join(name)))
+    let shown = names.map(|name| Path::new("/etc").join(name));
+    Ok(shown.chain(PRIVATE.iter().map(|path| Path::new("/").join(path))))
 }
 
 pub(crate) fn make(
