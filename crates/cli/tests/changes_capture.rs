@@ -231,11 +231,14 @@ fn closed_files_and_directories_are_read_all_the_same() {
         let manifest = changes(
             env,
             "echo hidden > none; chmod 000 none; mkdir -p shut/in; echo deep > shut/in/file; \
-             chmod 000 shut/in; chmod 000 shut; echo after > secret; chmod 000 secret",
+             chmod 000 shut/in; chmod 000 shut; echo after > secret; chmod 000 secret; \
+             mkdir list; echo in > list/file; chmod 400 list",
         );
         assert_eq!(
             manifest.list(),
             [
+                "created list",
+                "created list/file",
                 "created none",
                 "modified secret",
                 "created shut",
@@ -245,6 +248,8 @@ fn closed_files_and_directories_are_read_all_the_same() {
         );
         assert_eq!(manifest.bytes("after", "none"), b"hidden\n");
         assert_eq!(manifest.bytes("after", "shut/in/file"), b"deep\n");
+        assert_eq!(manifest.bytes("after", "list/file"), b"in\n");
+        assert_eq!(manifest.entry("list")["after"]["mode"], 0o400);
         for path in ["none", "secret", "shut", "shut/in"] {
             assert_eq!(manifest.entry(path)["after"]["mode"], 0, "{path}");
         }

@@ -256,3 +256,21 @@ impl Drop for Mounted {
         assert!(done.success() || std::thread::panicking());
     }
 }
+
+/// The program may take every permission from its workspace; what it did there is seen all the same.
+#[test]
+fn a_workspace_that_the_program_closed() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        env.file("there", "t");
+        for mode in ["0", "400", "200"] {
+            claim::run(env, &[], &format!("echo kept > made; chmod {mode} .")).assert_exit(0);
+            let manifest = env.manifest("last");
+            assert!(manifest.list().contains(&"created made".to_owned()), "{:?}", manifest.list());
+            assert_eq!(manifest.bytes("after", "made"), b"kept\n");
+            assert!(!env.run_dir("last").join("upper").exists());
+            env.run(["gc"]).assert_exit(0);
+            env.run(["gc"]).assert_exit(0).assert_stdout("nothing to clean up\n");
+            env.run(["discard"]).assert_exit(0);
+        }
+    });
+}

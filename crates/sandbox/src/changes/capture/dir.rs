@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, chmodat, fchmod, fstat, openat, openat2, statat,
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, chmodat, fchmod, fstat, openat, openat2, statat,
 };
 use rustix::io::Errno;
 
@@ -33,11 +33,22 @@ pub(crate) struct Dir {
 
 impl Dir {
     pub(crate) fn open(path: &Path, side: Side) -> io::Result<Self> {
-        Self::opened(openat(rustix::fs::CWD, path, READ_DIRECTORY, Mode::empty())?, side)
+        let fd = match openat(CWD, path, READ_DIRECTORY, Mode::empty()) {
+            Err(Errno::ACCESS) if side == Side::Ours => {
+                open_closed(CWD, path.as_os_str(), READ_DIRECTORY)?
+            }
+            answer => answer?,
+        };
+        Self::opened(fd, side)
     }
 
     fn opened(fd: OwnedFd, side: Side) -> io::Result<Self> {
         let stat = fstat(&fd)?;
+        let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
+        // One that can be listed and not entered: nothing in it could be looked at.
+        if side == Side::Ours && !mode.contains(Mode::XUSR) {
+            fchmod(&fd, mode | Mode::RWXU)?;
+        }
         Ok(Self { side, fd: Some(fd), id: (stat.st_dev, stat.st_ino) })
     }
 
