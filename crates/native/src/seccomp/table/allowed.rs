@@ -10,7 +10,7 @@ pub(super) static GROUPS: &[Group] = &[
         "works on descriptors the program already has; what it may open is decided by mounts and Landlock",
         calls![
             SYS_read SYS_write SYS_readv SYS_writev SYS_pread64 SYS_pwrite64 SYS_preadv SYS_pwritev
-            SYS_preadv2 SYS_pwritev2 SYS_lseek SYS_close SYS_close_range SYS_dup SYS_dup3 SYS_fcntl
+            SYS_preadv2 SYS_pwritev2 SYS_lseek SYS_close SYS_close_range SYS_dup SYS_dup3
             SYS_flock SYS_fsync SYS_fdatasync SYS_sync SYS_syncfs SYS_sync_file_range SYS_ftruncate
             SYS_fallocate SYS_fadvise64 SYS_readahead SYS_cachestat SYS_sendfile SYS_splice SYS_tee
             SYS_copy_file_range SYS_getdents64 SYS_pipe2;

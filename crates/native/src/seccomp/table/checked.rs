@@ -35,6 +35,13 @@ pub(super) static GROUPS: &[Group] = &[
         calls: calls![SYS_ioctl],
     },
     Group {
+        name: "fcntl",
+        why: "everything but leases and notices of directories (F_SETLEASE, F_NOTIFY): on a file that the host has, too, \
+              a lease makes the host's writers wait; file systems without leases answer EINVAL too",
+        verdict: Verdict::Depends(&FCNTL),
+        calls: calls![SYS_fcntl],
+    },
+    Group {
         name: "prctl",
         why: "a program's own settings; PR_SET_MM would let it lie in /proc about what it runs",
         verdict: Verdict::Depends(&PRCTL),
@@ -116,6 +123,14 @@ static IOCTL: Rule = Rule {
         // The same on both architectures; libc's constants differ in type between its targets.
         when: &[one_of(1, &[0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */, 0x5423 /* TIOCSETD */])],
         then: Refuse(Errno::PERM),
+    }],
+    otherwise: Allow,
+};
+
+static FCNTL: Rule = Rule {
+    clauses: &[Clause {
+        when: &[one_of(1, &[word(F_SETLEASE), word(F_NOTIFY)])],
+        then: Refuse(Errno::INVAL),
     }],
     otherwise: Allow,
 };

@@ -66,6 +66,25 @@ fn namespaces_are_refused_and_processes_and_threads_are_not() {
 }
 
 #[test]
+fn leases_are_refused_and_other_questions_about_files_are_not() {
+    confined(Writes::Staged, || {
+        let file = std::fs::File::open("/etc/passwd").unwrap();
+        let fd = usize::try_from(std::os::fd::AsRawFd::as_raw_fd(&file)).unwrap();
+        let fcntl = |command: i32, value: i32| {
+            let args = [command, value].map(|word| usize::try_from(word).unwrap());
+            call(libc::SYS_fcntl, [fd, args[0], args[1], 0, 0, 0])
+        };
+        assert_eq!(fcntl(libc::F_SETLEASE, libc::F_RDLCK), Err(Errno::INVAL));
+        // Cut by the kernel, and so by us.
+        let high = [fd, 1 << 40 | usize::try_from(libc::F_NOTIFY).unwrap(), 1, 0, 0, 0];
+        assert_eq!(call(libc::SYS_fcntl, high), Err(Errno::INVAL));
+        assert_eq!(fcntl(libc::F_GETLEASE, 0), Ok(libc::F_UNLCK.into()));
+        assert!(fcntl(libc::F_GETFL, 0).is_ok() && fcntl(libc::F_SETFD, libc::FD_CLOEXEC).is_ok());
+        assert!(file.try_clone().is_ok());
+    });
+}
+
+#[test]
 fn only_harmless_sockets_exist() {
     const SOCK_PACKET: i32 = 10;
     let socket = |family: i32, kind: i32, protocol: i32| {
