@@ -8,15 +8,18 @@
 //! The mark of a run is made in that part, too. Marks of old runs lay side by side otherwise, and where many of them
 //! were removed a moment ago, ext4 looks at each before it makes a new file among them.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat_with};
 
 use crate::state::{StateDir, StateError, keep_apart, make_private_dir};
+
+/// Of such a directory.
+const PRIVATE: u32 = 0o700;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Spare {
@@ -30,15 +33,24 @@ impl Spare {
 
     /// A directory with this name, which nothing has yet: the one that is there, or one that is made now.
     pub(crate) fn give(&self, path: &Path) -> Result<(), StateError> {
+        if !self.is_ours() {
+            return make_private_dir(path);
+        }
         match renameat_with(CWD, self.next(), CWD, path, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(()),
             Err(_) => make_private_dir(path),
         }
     }
 
+    /// Whether the one that is there is as we make them, and nothing that somebody put in its place.
+    fn is_ours(&self) -> bool {
+        fs::symlink_metadata(self.next())
+            .is_ok_and(|meta| meta.is_dir() && meta.permissions().mode() & 0o7777 == PRIVATE)
+    }
+
     /// Makes the next one, unless it is there. Where that fails, whoever needs it makes it and says why not.
     pub(crate) fn provide(&self) {
-        let make = || DirBuilder::new().mode(0o700).create(self.next());
+        let make = || DirBuilder::new().mode(PRIVATE).create(self.next());
         if make().is_err_and(|error| error.kind() == ErrorKind::NotFound)
             && make_private_dir(&self.dir).is_ok()
         {
@@ -66,8 +78,7 @@ impl Spare {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::fs::{MetadataExt as _, symlink};
 
     use super::*;
 
@@ -105,6 +116,29 @@ mod tests {
         drop(file);
         assert_eq!(fs::read(&path).unwrap(), b"text");
         assert_eq!(fs::read_dir(spare.next()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_somebody_else_put_there_is_not_given() {
+        let top = tempfile::tempdir().unwrap();
+        let state = StateDir::open(top.path().join("state")).unwrap();
+        let (spare, elsewhere) = (Spare::of(&state), top.path().join("elsewhere"));
+        spare.provide();
+        fs::remove_dir(spare.next()).unwrap();
+        fs::create_dir(&elsewhere).unwrap();
+        let others: [&dyn Fn(); 3] = [
+            &|| symlink(&elsewhere, spare.next()).unwrap(),
+            &|| fs::write(spare.next(), "").unwrap(),
+            &|| fs::create_dir(spare.next()).unwrap(),
+        ];
+        for (number, put) in others.iter().enumerate() {
+            put();
+            let dir = state.runs().join(number.to_string());
+            spare.give(&dir).unwrap();
+            let meta = fs::symlink_metadata(&dir).unwrap();
+            assert!(meta.is_dir() && meta.permissions().mode() & 0o7777 == PRIVATE, "{number}");
+            fs::remove_file(spare.next()).or_else(|_| fs::remove_dir(spare.next())).unwrap();
+        }
     }
 
     #[test]

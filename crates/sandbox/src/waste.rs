@@ -55,12 +55,16 @@ impl Waste {
         }
     }
 
-    /// Removes all of it, and says what would not go.
+    /// Removes all of it, once nobody else is at it, and says what would not go.
     pub(crate) fn clear(&self) -> Vec<String> {
+        let Ok(turn) = File::open(&self.dir) else { return Vec::new() };
         let stays = |path: PathBuf| match remove_tree(&path) {
             Err(error) if path.exists() => Some(format!("directory {}: {error}", path.display())),
             _ => None,
         };
+        if let Err(error) = turn.lock() {
+            return vec![format!("directory {}: {error}", self.dir.display())];
+        }
         self.paths().into_iter().filter_map(stays).collect()
     }
 
