@@ -250,3 +250,50 @@ fn a_run_that_goes_on_from_another_has_its_commits() {
         }
     });
 }
+
+/// What is hidden looks empty inside: `git commit -a` would empty it. A template is not hidden.
+#[test]
+fn a_commit_that_empties_what_was_hidden_does_not_come_home_unasked() {
+    let env = TestEnv::with_binary(BINARY);
+    let checkout = repository(&env);
+    for (name, text) in [(".env.example", "KEY=made-up\n"), (".env.test", "KEY=of-tests\n")] {
+        std::fs::write(checkout.join(name), text).unwrap();
+    }
+    git(&env, &checkout, &["add", "."]);
+    git(&env, &checkout, &["commit", "-qm", "settings"]);
+    let script = "set -e; cat .env.example; cat .env.test; git config user.email a@b; git config user.name n; \
+                  echo 2 > tracked; git commit -qm fine tracked; git status --short; git commit -qam all";
+    let done = claim::run(&env, &["--workspace", checkout.to_str().unwrap()], script);
+    done.assert_exit(0);
+    assert_eq!(done.stdout_text(), "KEY=made-up\n M .env.test\n");
+
+    let refused = about(&env, &checkout, &["apply", "--branch", "agent"]);
+    refused.assert_exit(3).assert_stderr_has("hidden from the program: .env.test");
+    refused.assert_stderr_has("--allow-path");
+    let there = git(&env, &checkout, &["branch", "--list", "agent"]);
+    assert_eq!(there.stdout_text(), "", "nothing has come");
+
+    let other = ["apply", "--branch", "agent", "--allow-path", "tracked"];
+    about(&env, &checkout, &other).assert_exit(3);
+    let allowed = ["apply", "--branch", "agent", "--allow-path", ".env.test"];
+    about(&env, &checkout, &allowed).assert_exit(0);
+    assert_eq!(subjects(&env, &checkout, "agent"), "all\nfine\nsettings\nfirst\n");
+}
+
+/// Commits that leave alone what is hidden, and merges of the host's own changes to it, are as good as ever.
+#[test]
+fn a_commit_beside_what_was_hidden_comes_home() {
+    let env = TestEnv::with_binary(BINARY);
+    let checkout = repository(&env);
+    git(&env, &checkout, &["checkout", "-q", "-b", "settings"]);
+    std::fs::write(checkout.join(".env.test"), "KEY=of-tests\n").unwrap();
+    git(&env, &checkout, &["add", "."]);
+    git(&env, &checkout, &["commit", "-qm", "settings"]);
+    git(&env, &checkout, &["checkout", "-q", "main"]);
+    let script = "set -e; git config user.email a@b; git config user.name n; echo 2 > tracked; \
+                  git commit -qm work tracked; \
+                  git merge -q --no-edit -s ours settings";
+    inside(&env, &checkout, script);
+    about(&env, &checkout, &["apply", "--branch", "agent"]).assert_exit(0);
+    assert!(subjects(&env, &checkout, "agent").contains("work\n"));
+}

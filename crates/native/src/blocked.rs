@@ -113,6 +113,11 @@ fn search(dir: &OwnedFd, patterns: &[String]) -> Result<(Search, Vec<PathBuf>), 
     Ok((search, missing))
 }
 
+/// Whether one of `patterns` hides `path`, from the workspace's root.
+pub fn hides(patterns: &[String], path: &Path) -> bool {
+    patterns.iter().filter_map(|text| Pattern::parse(text)).any(|pattern| pattern.means(path))
+}
+
 /// The same for somebody who hides them in another way.
 pub(crate) fn find(dir: &OwnedFd, patterns: &[String]) -> Result<Meant, SysError> {
     let (search, missing) = search(dir, patterns)?;

@@ -72,7 +72,7 @@ pub mod terminal;
 pub mod witness;
 mod workspace;
 
-pub use blocked::PLACEHOLDERS;
+pub use blocked::{PLACEHOLDERS, hides};
 pub use cgroup::{DELEGATE, SUPERVISOR, claim_place, names_with, sweep};
 pub use recipe::Step;
 pub use result::RESULT;

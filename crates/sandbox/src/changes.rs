@@ -56,7 +56,7 @@ pub use beneath::{Workspace, WorkspaceError};
 pub use capture::CaptureError;
 pub use census::{CensusError, count_paths};
 pub use git::GitError;
-pub use history::{Commit, History, HistoryError, Imported, ObjectFormat};
+pub use history::{Commit, History, HistoryError, Imported, Importing, ObjectFormat};
 pub use inspection::Inspector;
 pub use landed::{LandedError, landed};
 pub(crate) use ledger::known_hashes;

@@ -134,7 +134,8 @@ table! {
     SandboxBlocked "sandbox.blocked", None, Files,
         Form::Texts(Texts::Blocked), More, Value::Texts(vec![".env".into(), ".env.*".into()]),
         "Patterns of workspace paths that are hidden inside: a directory becomes empty, a file empty and \
-         read-only.";
+         read-only. `.env.*` leaves templates in sight (`.env.example`, `.env.sample`, `.env.template`, \
+         `.env.dist`).";
     SandboxEnv "sandbox.env", Some("--env"), Files,
         Form::Env, Kept, Value::Env([].into()),
         "Variables of the program, written out. A flag may add names to it; nothing but the host file \

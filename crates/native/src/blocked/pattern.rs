@@ -1,7 +1,10 @@
 //! Patterns of paths that are to be hidden: `*` and `?` within a name, `**` for any number of names.
 //!
 //! A pattern without a slash names entries of the workspace's root, and of nothing below it; one with
-//! a slash is a path from there; `**/x` means x at any depth.
+//! a slash is a path from there; `**/x` means x at any depth. `.env.*` means no [templates](TEMPLATES).
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// A pattern, cut into its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +35,12 @@ impl Pattern {
         good.then_some(Self(parts))
     }
 
+    /// Whether it means `path`, or a directory that this lies in.
+    pub(super) fn means(&self, path: &Path) -> bool {
+        let names: Vec<_> = path.iter().map(|name| name.as_bytes()).collect();
+        (1..=names.len()).any(|length| fits(&self.0, &names[..length]))
+    }
+
     /// The one path that it means, where it has no wildcard.
     pub(super) fn literal(&self) -> Option<std::path::PathBuf> {
         self.0
@@ -44,10 +53,37 @@ impl Pattern {
     }
 }
 
-/// Whether `name` is one that `glob` stands for. Byte by byte, so that no name escapes by not being
-/// text; `?` is one byte. Every `*` but the last needs to be tried at one place only, so the time is
-/// bounded by the product of the lengths.
-pub(super) fn matches(glob: &[u8], name: &[u8]) -> bool {
+fn fits(parts: &[Part], names: &[&[u8]]) -> bool {
+    match (parts, names) {
+        ([], []) => true,
+        ([Part::Anywhere, rest @ ..], _) => {
+            (0..=names.len()).any(|passed| fits(rest, &names[passed..]))
+        }
+        ([Part::Name(wanted), rest @ ..], [name, below @ ..]) => {
+            wanted.as_bytes() == *name && fits(rest, below)
+        }
+        ([Part::Glob(glob), rest @ ..], [name, below @ ..]) => {
+            stands_for(glob, name) && fits(rest, below)
+        }
+        _ => false,
+    }
+}
+
+/// What `.env.*` is for: files of settings, in which secrets may be.
+const SETTINGS: &str = ".env.*";
+
+/// Files that say which settings there are, by habit with made-up values: they are for everybody, and kept with the source.
+/// Hidden, they look emptied to git, and would be committed so. Who wants them hidden names them in full.
+const TEMPLATES: [&[u8]; 4] = [b".env.example", b".env.sample", b".env.template", b".env.dist"];
+
+/// Whether `name` is one that `glob` stands for.
+pub(super) fn stands_for(glob: &str, name: &[u8]) -> bool {
+    matches(glob.as_bytes(), name) && !(glob == SETTINGS && TEMPLATES.contains(&name))
+}
+
+/// Byte by byte, so that no name escapes by not being text; `?` is one byte. Every `*` but the last needs to be tried
+/// at one place only, so the time is bounded by the product of the lengths.
+fn matches(glob: &[u8], name: &[u8]) -> bool {
     let (mut g, mut n) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
@@ -85,6 +121,29 @@ mod tests {
         assert!(m("*a*b*", "xxaxxbxx") && !m("*a*b*", "xxbxxaxx"));
         assert!(m("*.pem", "key.pem.pem") && !m("*.pem", "key.pem.x"));
         assert!(!m(&"*a".repeat(30), &"b".repeat(2000)));
+    }
+
+    #[test]
+    fn settings_are_no_templates_and_a_template_can_be_named() {
+        assert!(stands_for(".env.*", b".env.local") && stands_for(".env.*", b".env.examples"));
+        for template in TEMPLATES {
+            assert!(!stands_for(".env.*", template));
+            assert!(stands_for(".env.?*", template) && stands_for("*", template));
+        }
+    }
+
+    #[test]
+    fn a_pattern_means_what_lies_in_what_it_means() {
+        let means = |text: &str, path: &str| Pattern::parse(text).unwrap().means(Path::new(path));
+        assert!(means(".env", ".env") && !means(".env", "a/.env") && !means(".env", ".envrc"));
+        assert!(
+            means("keys", "keys/a/b")
+                && means("a/*.key", "a/x.key")
+                && !means("a/*.key", "b/x.key")
+        );
+        assert!(means("**/.env", ".env") && means("**/.env", "a/b/.env") && means("a/**/x", "a/x"));
+        assert!(means(".env.*", ".env.test") && !means(".env.*", ".env.example"));
+        assert!(means(".env.example", ".env.example"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
-use super::pattern::{Part, Pattern, matches};
+use super::pattern::{Part, Pattern, stands_for};
 use crate::sys::SysError;
 
 /// Names looked at before we give up. A start must not take as long as a large tree is large.
@@ -59,7 +59,7 @@ impl Search {
             },
             Part::Glob(glob) => {
                 for (name, kind) in self.entries(dir, path)? {
-                    if matches(glob.as_bytes(), name.as_bytes()) {
+                    if stands_for(glob, name.as_bytes()) {
                         self.step(dir, path, &name, kind, rest)?;
                     }
                 }

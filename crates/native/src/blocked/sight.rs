@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::pattern::{Part, Pattern, matches};
+use super::pattern::{Part, Pattern, stands_for};
 use crate::witness::Seen;
 
 /// Everything that `patterns` mean in `workspace`, found or not, with the way to it. `None` where that
@@ -18,7 +18,7 @@ pub(crate) fn sight(workspace: &Path, patterns: &[String]) -> Option<Vec<Seen>> 
                 let mut names = Vec::new();
                 for entry in fs::read_dir(workspace).ok()? {
                     let name = entry.ok()?.file_name();
-                    if matches(glob.as_bytes(), name.as_bytes()) {
+                    if stands_for(glob, name.as_bytes()) {
                         names.push(name);
                     }
                 }

@@ -8,16 +8,20 @@
 mod part;
 mod quarantine;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::changes::manifest::Tree;
-use cofferdam_core::changes::{Content, Entry, FileNode, Node};
+use cofferdam_core::changes::{ChangePath, Content, Entry, FileNode, Node};
 use cofferdam_core::event::EventKind;
+use cofferdam_core::inert::Inert;
 use cofferdam_core::record::Record;
 use cofferdam_core::redact::Redactor;
+use cofferdam_native::hides;
 use serde::Serialize;
 
 use super::git::{Git, GitError};
@@ -81,6 +85,25 @@ pub enum HistoryError {
     BadName(String),
     #[error("the path of {} has a line break, which git cannot take", .0.display())]
     OddPath(PathBuf),
+    /// Whoever commits what it cannot see commits that it is empty.
+    #[error("the commits change what was hidden from the program: {}", shown(.0))]
+    Hidden(Vec<PathBuf>),
+}
+
+fn shown(paths: &[PathBuf]) -> String {
+    const NAMED: usize = 5;
+    let mut text: Vec<_> =
+        paths.iter().take(NAMED).map(|path| Inert::path(path).to_string()).collect();
+    text.extend((paths.len() > NAMED).then(|| format!("{} more", paths.len() - NAMED)));
+    text.join(", ")
+}
+
+/// What is to become of commits.
+#[derive(Debug, Clone, Copy)]
+pub struct Importing<'a> {
+    pub branch: &'a str,
+    /// What of that which was hidden they may change, with all below it.
+    pub allowed: &'a [ChangePath],
 }
 
 /// More than any day's work; an object store of this size was not made by committing.
@@ -224,9 +247,16 @@ impl History {
         state: &StateDir,
         record: &Record,
         actor: &str,
-        branch: &str,
+        wanted: Importing<'_>,
     ) -> Result<Imported, HistoryError> {
-        let imported = self.bring(branch)?;
+        let mut hidden = self.hidden(record)?;
+        hidden.retain(|path| {
+            !wanted.allowed.iter().any(|allowed| path.starts_with(allowed.as_path()))
+        });
+        if !hidden.is_empty() {
+            return Err(HistoryError::Hidden(hidden.into_iter().collect()));
+        }
+        let imported = self.bring(wanted.branch)?;
         let (workspace, actor) = (record.workspace.clone(), actor.to_owned());
         let mut scribe = Scribe::new(state, record.run, workspace, actor, Redactor::default());
         scribe.event(EventKind::Imported {
@@ -262,6 +292,19 @@ impl History {
         let none = "0".repeat(tip.len());
         self.host.ask(["update-ref", reference.as_str(), tip.as_str(), none.as_str()])?;
         Ok(Imported { branch: branch.to_owned(), commit: tip, commits: count })
+    }
+
+    /// What the new commits change of that which the program could not see. A merge counts with what it has from none of
+    /// those it merged.
+    fn hidden(&self, record: &Record) -> Result<BTreeSet<PathBuf>, HistoryError> {
+        let Some(plan) = record.plan.as_ref().filter(|plan| !plan.blocked.is_empty()) else {
+            return Ok(BTreeSet::new());
+        };
+        let args = ["log", "-z", "--format=", "--name-only", "--no-renames", "-c", "--stdin"];
+        let text = self.quarantine.git.tell(args, self.leading_to(&self.tip()?)?)?;
+        let names = text.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        let paths = names.map(|name| PathBuf::from(OsStr::from_bytes(name)));
+        Ok(paths.filter(|path| hides(&plan.blocked, path)).collect())
     }
 
     /// A list for git: what leads to `tip` and the host does not have.

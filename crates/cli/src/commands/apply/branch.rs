@@ -4,7 +4,7 @@ use std::io::Write;
 
 use cofferdam_core::inert::Inert;
 use cofferdam_core::record::Record;
-use cofferdam_sandbox::changes::{History, HistoryError, Imported};
+use cofferdam_sandbox::changes::{History, HistoryError, Imported, Importing};
 use cofferdam_sandbox::state::StateDir;
 
 use super::ApplyArgs;
@@ -26,8 +26,10 @@ pub(super) fn import(
         return Err(Failure::usage("a branch has all of a commit: leave the paths out"));
     }
     let state = StateDir::open(&context.state_dir)?;
+    let allowed = args.allowed.allowances(&record.workspace, &context.cwd)?.paths;
+    let wanted = Importing { branch, allowed: &allowed };
     let imported = History::of_run(&state, record)
-        .and_then(|history| history.import(&state, record, &context.actor, branch))
+        .and_then(|history| history.import(&state, record, &context.actor, wanted))
         .map_err(failure)?;
     if args.json {
         json::print(out, &imported)?;
@@ -47,6 +49,11 @@ fn failure(error: HistoryError) -> Failure {
         HistoryError::BadName(_) => "see `git help check-ref-format` for what a name may be",
         HistoryError::Nothing => "`cofferdam diff` shows what changed without being committed",
         HistoryError::NoRepository(_) => "only a workspace with a git repository has branches",
+        HistoryError::Hidden(_) => {
+            let hint = "what is hidden looks empty inside, and is committed so: bring the files home without --branch, or \
+                        have it as it is with --allow-path PATH";
+            return Failure::new(Exit::Undecided, error).hint(hint);
+        }
         _ => return error.into(),
     };
     Failure::new(Exit::Failed, error).hint(remedy)
