@@ -231,7 +231,6 @@ pub(crate) fn perform_with(
     if let Some(hearing) = hearing {
         scribe.tell(hearing.clone());
     }
-    let mark = scribe.mark(started_at, Some(plan.backend));
     let id = run.to_string();
     let dir = store.dir(run);
     let mounts = state.mounts().join(&id);
@@ -249,6 +248,7 @@ pub(crate) fn perform_with(
     };
     // A sandbox takes its time: it is under way first, and what was decided is written down meanwhile.
     let under_way = backend::set_out(plan, &stage);
+    let mark = scribe.mark(started_at, Some(plan.backend));
     let marked = store.create(run, &mark);
     let marked = marked.and_then(|alive| Ok((base(&alive, state.root())?, alive)));
     let (base, _alive) = match marked {
