@@ -7,7 +7,7 @@
 //! - `drill`: kills, load, endurance and faults, until something gives.
 //! - `fuzz`: random bytes against everything that reads what others wrote.
 //! - `bless`: writes the generated references anew.
-//! - `build`: the program as it is given out.
+//! - `build`: the program as it is given out; `layout` arranges it.
 //! - `screenshots`: what the dashboard looks like.
 
 #![expect(
@@ -48,6 +48,7 @@ Commands:
   fuzz    random bytes against everything that reads what others wrote
   bless   write the generated references anew
   build   the release binary, one file that needs nothing else
+  layout  which functions lie together in it, written down anew
   screenshots
           pictures of the dashboard, into docs/screenshots
 
@@ -76,6 +77,7 @@ fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         Some("fuzz") => fuzz::run(args),
         Some("bless") => bless::run(args),
         Some("build") => release::run(args),
+        Some("layout") => release::layout::run(args),
         Some("screenshots") => screenshots::run(args),
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");

@@ -4,6 +4,8 @@
 //! every start, and it runs in any container. Cargo has no way to say that in a manifest: flags for the whole
 //! build would reach procedural macros, which cannot be linked so.
 
+pub(crate) mod layout;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -40,13 +42,13 @@ const LINKED: &[&str] = &[
     "-Clink-arg=-Wl,-e,cofferdam_entry",
 ];
 
-fn link(how: &[&str]) -> Result<()> {
-    succeed(&mut cargo(how.iter().chain(&PROGRAM).chain(LINKED).copied()))
+fn link(how: &[&str], more: &[&str]) -> Result<()> {
+    succeed(&mut cargo(how.iter().chain(&PROGRAM).chain(LINKED).chain(more).copied()))
 }
 
 /// The same program without shared libraries and without haste, for tests.
 pub(crate) fn quick() -> Result<PathBuf> {
-    link(&["rustc", "--quiet", "--profile", "static"])?;
+    link(&["rustc", "--quiet", "--profile", "static"], &[])?;
     Ok(target_dir()?.join("static/cofferdam"))
 }
 
@@ -65,7 +67,9 @@ pub(crate) fn binary() -> Result<PathBuf> {
         return Ok(program.clone());
     }
     // The whole program at once: it takes twice as long to build, and has a fifth less to be relocated at every start.
-    link(&["--config", "profile.release.lto=\"fat\"", "rustc", "--quiet", "--release"])?;
+    let arranged = format!("-Clink-arg=-Wl,-T,{}", layout::script()?.display());
+    let how = ["--config", "profile.release.lto=\"fat\"", "rustc", "--quiet", "--release"];
+    link(&how, &[&arranged])?;
     let target = target_dir()?.join("release/cofferdam");
     Ok(CHOSEN.get_or_init(|| target).clone())
 }
