@@ -27,6 +27,14 @@ pub(crate) struct Context {
     pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
+/// What the current directory is to a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    Needed,
+    /// It may be gone. What is typed as seen from there is not found then.
+    Indifferent,
+}
+
 /// How this program is started from here, for commands that are shown to be typed: by its name where the
 /// search path leads to this very file, else the way it was started now.
 pub(crate) fn program() -> &'static str {
@@ -77,15 +85,18 @@ pub(crate) fn quoted(word: &OsStr) -> String {
 /// Host variables that describe the place and not the person; the program may see them.
 const PLACE: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TERM"];
 
+/// Stands for a directory that there is none of.
+const NOWHERE: &str = "/nonexistent";
+
 impl Context {
-    pub(crate) fn from_environment() -> Result<Self> {
+    pub(crate) fn from_environment(whereabouts: Whereabouts) -> Result<Self> {
         let home = absolute("HOME")?.context(
             "HOME is not set: Cofferdam keeps its records below it (set HOME, or XDG_STATE_HOME and XDG_CONFIG_HOME)",
         );
         let state = absolute("XDG_STATE_HOME")?;
         let config = absolute("XDG_CONFIG_HOME")?;
         let home = match (&state, &config, home) {
-            (Some(_), Some(_), Err(_)) => PathBuf::from("/nonexistent"),
+            (Some(_), Some(_), Err(_)) => PathBuf::from(NOWHERE),
             (_, _, home) => home?,
         };
         // The directory that a process appears as belongs to the user it acts as.
@@ -97,7 +108,15 @@ impl Context {
             Ok(other) if !other.is_empty() => format!("{other} by user:{name}"),
             _ => format!("user:{name}"),
         };
-        let cwd = env::current_dir().context("the current directory cannot be read")?;
+        let cwd = match env::current_dir() {
+            Ok(cwd) => cwd,
+            Err(_) if whereabouts == Whereabouts::Indifferent => PathBuf::from(NOWHERE),
+            Err(error) => {
+                return Err(error).context(
+                    "the current directory cannot be read (go to one that is there: it may have been removed)",
+                );
+            }
+        };
         Ok(Self {
             uid: me.uid(),
             config_dir: config.unwrap_or_else(|| home.join(".config")).join("cofferdam"),

@@ -31,7 +31,7 @@ use commands::{
     review, run as run_command, runner, runs, search, serve, session, shell, show, step, task,
     token, trust, undo, workflow,
 };
-use context::Context;
+use context::{Context, Whereabouts};
 use exit::Exit;
 use failure::Failure;
 
@@ -149,7 +149,12 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         cofferdam_sandbox::terminal::guard()?;
         return Ok(Exit::Fine);
     }
-    let context = Context::from_environment()?;
+    if let Command::Completions(args) = &cli.command {
+        // Whoever packages this program has no home.
+        return completions::run(args, &mut Cli::command(), &mut io::stdout().lock());
+    }
+    let context = Context::from_environment(cli.command.whereabouts())
+        .map_err(|error| Failure::new(or_not_run(Exit::Failed), error))?;
     if let Command::Mcp(args) = &cli.command {
         // Writes to standard output from threads of its own: nobody else may hold it.
         return mcp::run(args, &context);
@@ -203,6 +208,18 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
 }
 
 /// Wrong use is 2, but for `run` it means that nothing ran. Help and version are no errors.
+impl Command {
+    /// Those that are about no directory are of use in one that was removed, too: they clean up after it.
+    fn whereabouts(&self) -> Whereabouts {
+        match self {
+            Self::Runs(_) | Self::Gc(_) | Self::Audit(_) | Self::Doctor(_) => {
+                Whereabouts::Indifferent
+            }
+            _ => Whereabouts::Needed,
+        }
+    }
+}
+
 fn wrong_usage(error: &clap::Error) -> ExitCode {
     let colour =
         if error.use_stderr() { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
@@ -213,12 +230,18 @@ fn wrong_usage(error: &clap::Error) -> ExitCode {
         return Exit::Fine.into();
     }
     io::stderr().write_all(text.as_bytes()).ok();
-    let mut words = std::env::args_os().skip(1);
-    let runs = match words.next() {
-        Some(word) if word == "session" => words.next().is_some_and(|word| word == "exec"),
-        word => word.is_some_and(|word| word == "run" || word == "shell" || word == "step"),
-    };
-    if runs { Exit::NotRun.into() } else { Exit::Usage.into() }
+    or_not_run(Exit::Usage).into()
+}
+
+/// How a command that did not get as far as to begin ends: where it was to run something, that did not run.
+fn or_not_run(otherwise: Exit) -> Exit {
+    let words = context::words();
+    let mut words = words.iter().map(|word| word.to_str());
+    match (words.next().flatten(), words.next().flatten()) {
+        (Some("run" | "shell" | "step"), _) => Exit::NotRun,
+        (Some("session"), Some("start" | "hold" | "exec")) => Exit::NotRun,
+        _ => otherwise,
+    }
 }
 
 fn is_broken_pipe(failure: &Failure) -> bool {

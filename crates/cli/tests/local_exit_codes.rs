@@ -126,3 +126,48 @@ fn wrong_usage_of_run_means_that_nothing_ran() {
     env.run(["runs", "--no-such-flag"]).assert_exit(2);
     env.run(["run", "--help"]).assert_exit(0);
 }
+
+/// Commands that run something, each in words that are right.
+const RUNNING: [&[&str]; 5] = [
+    &["run", "--", "true"],
+    &["step", "test"],
+    &["shell"],
+    &["session", "start"],
+    &["session", "exec", "last", "--", "true"],
+];
+
+#[test]
+fn without_a_home_nothing_ran() {
+    let env = env();
+    let homeless = |words: &[&str]| {
+        let mut command = env.cofferdam();
+        command.args(words).env_remove("HOME");
+        command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
+        env.finish(command)
+    };
+    for words in RUNNING {
+        homeless(words).assert_exit(125).assert_stderr_has("set HOME");
+    }
+    homeless(&["runs"]).assert_exit(1);
+    homeless(&["completions", "bash"]).assert_exit(0);
+}
+
+#[test]
+fn in_a_directory_that_is_gone_nothing_ran_and_what_needs_none_works() {
+    let env = env();
+    let astray = |words: &[&str]| {
+        let mut command = env.program("sh");
+        command.args(["-c", "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"", "sh"]);
+        command.arg(env.cofferdam().get_program()).args(words);
+        env.finish(command)
+    };
+    for words in RUNNING {
+        astray(words).assert_exit(125).assert_stderr_has("the current directory cannot be read");
+    }
+    astray(&["diff"]).assert_exit(1).assert_stderr_has("the current directory cannot be read");
+    for words in [&["gc"][..], &["runs"], &["audit", "verify"], &["completions", "zsh"]] {
+        astray(words).assert_exit(0);
+    }
+    let doctor = astray(&["doctor"]);
+    assert!(doctor.stdout_text().contains("native"), "{doctor:?}");
+}
