@@ -171,3 +171,22 @@ fn in_a_directory_that_is_gone_nothing_ran_and_what_needs_none_works() {
     let doctor = astray(&["doctor"]);
     assert!(doctor.stdout_text().contains("native"), "{doctor:?}");
 }
+
+#[test]
+fn a_completion_script_that_cannot_be_written_is_an_error_and_no_panic() {
+    let env = env();
+    for shell in ["bash", "zsh", "fish"] {
+        let mut full = env.cofferdam();
+        full.args(["completions", shell]);
+        full.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+        let output = full.stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("No space left"), "{said}");
+
+        let mut read = env.cofferdam();
+        let mut read = read.args(["completions", shell]).stdout(Stdio::piped()).spawn().unwrap();
+        drop(read.stdout.take());
+        assert_eq!(read.wait().unwrap().code(), Some(0), "whoever read it has gone");
+    }
+}

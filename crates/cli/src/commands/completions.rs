@@ -21,8 +21,12 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(
     args: &CompletionsArgs,
     command: &mut Command,
-    mut out: &mut dyn Write,
+    out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
-    clap_complete::generate(args.shell, command, "cofferdam", &mut out);
+    // Whoever makes the script panics where it cannot be written: a reader may have gone, or a disk be full.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, command, "cofferdam", &mut script);
+    out.write_all(&script)?;
+    out.flush()?;
     Ok(Exit::Fine)
 }
