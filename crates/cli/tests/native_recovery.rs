@@ -47,10 +47,36 @@ fn finished_runs_are_removed_on_request_and_on_record() {
         env.run(["gc", "--older-than", "1d"]).assert_exit(0).assert_stdout("nothing to clean up\n");
         assert_eq!(env.runs().len(), 1);
         std::thread::sleep(Duration::from_millis(20));
-        env.run(["gc", "--older-than", "10ms"]).assert_exit(0);
+        // What it changed is nowhere else, and nobody has decided about it.
+        env.run(["gc", "--older-than", "10ms"]).assert_exit(0).assert_stdout_has("kept run ");
+        let said = env.run(["gc", "--older-than", "10ms", "--json"]).json();
+        assert_eq!(said["kept"].as_array().unwrap().len(), 1, "{said}");
+        assert_eq!(env.runs().len(), 1);
+        env.run(["gc", "--older-than", "10ms", "--pending"]).assert_exit(0);
         assert!(env.runs().is_empty());
         assert!(env.events().iter().any(|e| e["type"] == "run.removed"));
         env.run(["audit", "verify"]).assert_exit(0);
         env.run(["gc", "--older-than", "soon"]).assert_exit(2);
+        env.run(["gc", "--older-than", "1"]).assert_exit(2).assert_stderr_has("as in 90s");
+        env.run(["gc", "--pending"]).assert_exit(2);
     }
+}
+
+/// What was decided about, or changed nothing, needs no further word to go.
+#[test]
+fn runs_that_nobody_waits_for_are_removed() {
+    let env = TestEnv::with_binary(BINARY);
+    claim::run(&env, &[], "echo 1 > applied").assert_exit(0);
+    env.run(["apply"]).assert_exit(0);
+    claim::run(&env, &[], "echo 1 > thrown").assert_exit(0);
+    env.run(["discard"]).assert_exit(0);
+    claim::run(&env, &[], "echo 1 > half; echo 2 > rest").assert_exit(0);
+    env.run(["apply", "last", "half"]).assert_exit(0);
+    claim::run(&env, &[], "true").assert_exit(0);
+    std::thread::sleep(Duration::from_millis(20));
+    env.run(["gc", "--older-than", "10ms"]).assert_exit(0).assert_stdout_has("kept run ");
+    assert_eq!(env.runs().len(), 1, "the one with a pending rest");
+    env.run(["discard"]).assert_exit(0);
+    env.run(["gc", "--older-than", "10ms"]).assert_exit(0);
+    assert!(env.runs().is_empty());
 }

@@ -118,16 +118,24 @@ impl Span {
     pub const fn duration(self) -> Duration {
         Duration::from_millis(self.millis)
     }
+
+    /// The same as [`Span::from_str`], but a number alone is no span: for ages, where people think in days and seconds would
+    /// do harm.
+    pub fn with_unit(text: &str) -> Result<Self, NotAQuantity> {
+        match parse_digits(text) {
+            Some(_) => Err(NotAQuantity { text: text.to_owned(), what: SPAN }),
+            None => text.parse(),
+        }
+    }
 }
+
+const SPAN: &str = "a span of time: write a whole number and ms, s, m, h or d, as in 90s or 1h30m";
 
 impl FromStr for Span {
     type Err = NotAQuantity;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let bad = || NotAQuantity {
-            text: text.to_owned(),
-            what: "a span of time: write a whole number and ms, s, m, h or d, as in 90s or 1h30m",
-        };
+        let bad = || NotAQuantity { text: text.to_owned(), what: SPAN };
         if let Some(seconds) = parse_digits(text) {
             return seconds.checked_mul(1000).map(|millis| Self { millis }).ok_or_else(bad);
         }

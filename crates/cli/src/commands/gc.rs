@@ -3,13 +3,14 @@
 use std::io::Write;
 
 use clap::Args;
+use cofferdam_core::id::RunId;
 use cofferdam_core::quantity::Span;
-use cofferdam_sandbox::prune::prune;
+use cofferdam_sandbox::prune::{Pending, Pruned, prune};
 use cofferdam_sandbox::reconcile::{Whose, clear_waste, reconcile_all, sweep_engines};
 use cofferdam_sandbox::state::StateDir;
 use serde_json::json as object;
 
-use crate::context::Context;
+use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
@@ -22,12 +23,17 @@ use crate::json;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cofferdam gc
-  cofferdam gc --older-than 30d      # and remove what finished longer ago
+  cofferdam gc --older-than 30d             # and remove what finished longer ago
+  cofferdam gc --older-than 90d --pending   # with what nobody has decided about
   cofferdam gc --json")]
 pub(crate) struct GcArgs {
-    /// Also remove finished runs that ended longer ago than this, with what they staged and printed.
-    #[arg(long, value_name = "SPAN")]
+    /// Also remove finished runs that ended longer ago than this, as in 30d, with what they staged and printed. Runs
+    /// whose changes nobody has applied or discarded are kept.
+    #[arg(long, value_name = "SPAN", value_parser = Span::with_unit)]
     older_than: Option<Span>,
+    /// With --older-than: remove also runs whose changes nobody has applied or discarded. What they changed is lost.
+    #[arg(long, requires = "older_than")]
+    pending: bool,
     /// Print what was done as JSON.
     #[arg(long)]
     json: bool,
@@ -38,18 +44,25 @@ pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Resu
     let mut done = reconcile_all(&state, &context.actor)?;
     done.extend(sweep_engines(&state, &context.actor, &context.engines())?);
     let left = clear_waste(&state);
-    let removed = match args.older_than {
-        Some(age) => prune(&state, &context.actor, age)?,
-        None => Vec::new(),
+    let pending = if args.pending { Pending::Removed } else { Pending::Kept };
+    let Pruned { removed, kept } = match args.older_than {
+        Some(age) => prune(&state, &context.actor, age, pending)?,
+        None => Pruned::default(),
     };
     let clean = left.is_empty() && done.iter().all(|run| run.left.is_empty());
     if args.json {
-        json::print(out, &object!({ "cleaned": done, "removed": removed, "left": left }))?;
-    } else if done.is_empty() && removed.is_empty() && clean {
+        json::print(
+            out,
+            &object!({ "cleaned": done, "removed": removed, "kept": kept, "left": left }),
+        )?;
+    } else if done.is_empty() && removed.is_empty() && kept.is_empty() && clean {
         writeln!(out, "nothing to clean up")?;
     } else {
         for run in &removed {
             writeln!(out, "run {}: removed for good", run.short())?;
+        }
+        if !kept.is_empty() {
+            writeln!(out, "{}", in_a_sentence(&kept))?;
         }
         for run in &done {
             let removed =
@@ -70,4 +83,16 @@ pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Resu
         }
     }
     Ok(if clean { Exit::Fine } else { Exit::Failed })
+}
+
+/// Runs that are old enough, and wait for somebody.
+fn in_a_sentence(kept: &[RunId]) -> String {
+    let me = program();
+    let (runs, they) = match kept {
+        [run] => (format!("run {}: what it changed", run.short()), "it"),
+        runs => (format!("{} runs: what they changed", runs.len()), "them"),
+    };
+    format!(
+        "kept {runs} is pending; decide with `{me} apply` or `{me} discard`, or remove {they} with --pending"
+    )
 }

@@ -28,7 +28,7 @@ pub(crate) struct PruneArgs {
     #[command(flatten)]
     which: WhichArgs,
     /// Remove those that were built longer ago than this.
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", value_parser = Span::with_unit)]
     older_than: Option<Span>,
     /// Remove all but the newest N of each project.
     #[arg(long, value_name = "N")]
