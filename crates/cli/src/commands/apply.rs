@@ -29,7 +29,7 @@ use crate::progress::Counter;
 use crate::sealed::{Paths, Sealed, Words, path_below};
 use crate::settings;
 use judge::{GateJudge, Wanted};
-pub(super) use report::{in_a_sentence, line, refused_json};
+pub(super) use report::{Numbers, in_a_sentence, line, refused_json};
 
 /// Apply what a run changed: all of it, some paths, or some hunks.
 ///

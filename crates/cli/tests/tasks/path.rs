@@ -53,9 +53,16 @@ fn in_a_worktree_of_its_own_from_request_to_apply() {
     assert!(place.run(&["task", "diff", &id, "a.txt"]).stdout_text().contains("+two"));
 
     // Without a look nothing needs none; with one it lands in the worktree, and comes back.
-    place.run(&["task", "apply", &id]);
+    place
+        .run(&["task", "apply", &id])
+        .assert_exit(3)
+        .assert_stderr_has("was applied: 1 change waits for a look")
+        .assert_stderr_has(&format!("task apply --reviewed {id}"));
     assert_eq!(fs::read_to_string(tree.join("a.txt")).unwrap(), "one\n");
-    place.run(&["task", "apply", "--reviewed", &id]).assert_exit(0);
+    place
+        .run(&["task", "apply", "--reviewed", &id])
+        .assert_exit(0)
+        .assert_stdout("applied 1 modified\n");
     assert_eq!(fs::read_to_string(tree.join("a.txt")).unwrap(), "two\n");
     assert_eq!(fs::read_to_string(env.workspace().join("a.txt")).unwrap(), "one\n");
     place.run(&["task", "undo", &id]).assert_exit(0);
@@ -86,6 +93,15 @@ fn in_a_worktree_of_its_own_from_request_to_apply() {
     let [.., applied, undone, discarded] = trees[..] else { panic!("{trees:?}") };
     assert_ne!(applied, undone);
     assert_eq!(undone, discarded);
+
+    // Where it was worked is gone, and that is no failure.
+    place
+        .run(&["task", "discard", &id])
+        .assert_exit(0)
+        .assert_stdout("already discarded, nothing to do\n");
+    for words in [&["task", "apply", "--reviewed", &id][..], &["task", "diff", &id]] {
+        place.run(words).assert_exit(1).assert_stderr_has("was discarded");
+    }
     place.chain_holds();
 }
 

@@ -11,7 +11,7 @@ use cofferdam_core::control::problem::Problem;
 use cofferdam_core::control::report::{Errand, ErrandAnswer, ErrandKind};
 use cofferdam_core::id::RunId;
 use cofferdam_core::record::Record;
-use cofferdam_sandbox::changes::{ChangeSet, Workspace, landed};
+use cofferdam_sandbox::changes::{ChangeSet, EntryState, Ledger, Workspace, landed};
 use cofferdam_sandbox::runs::Store;
 use serde_json::{Value, json};
 
@@ -57,6 +57,9 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
         return Err(missing());
     }
     let asked = Asked { runner, errand, record: &record };
+    if !record.workspace.exists() {
+        return asked.without_a_place();
+    }
     match &errand.what {
         ErrandKind::Changes => asked.pending(),
         ErrandKind::Diff { path } => asked.diff(path.as_deref()),
@@ -140,6 +143,41 @@ impl<L: Link> Asked<'_, L> {
             done["tree"] = json!(tree);
         }
         done
+    }
+
+    /// The answer where no command can be started, because the directory that was worked in is gone: after all was
+    /// discarded, it is removed.
+    fn without_a_place(&self) -> Result<Value, Box<Problem>> {
+        match (&self.errand.what, self.discarded_whole()) {
+            (ErrandKind::Changes, _) => self.pending(),
+            (ErrandKind::Discard { .. }, Some(before)) => Ok(self.with_pending(json!({
+                "run": self.record.run, "discarded": 0, "applied": 0, "discarded_before": before,
+                "left": 0, "at_home": 0,
+            }))),
+            (_, Some(_)) => {
+                let mut problem =
+                    problem(409, "changes", "all that the task changed was discarded");
+                problem.remedy =
+                    Some("run it again: what is discarded does not come back".to_owned());
+                Err(problem)
+            }
+            (_, None) => {
+                let message = format!(
+                    "the directory that the task worked in is gone: {}",
+                    self.record.workspace.display()
+                );
+                Err(problem(409, "changes", &message))
+            }
+        }
+    }
+
+    /// How many changes there were, where every one of them was discarded.
+    fn discarded_whole(&self) -> Option<u64> {
+        let dir = Store::new(&self.runner.state).dir(self.record.run);
+        let changes = self.record.changes.as_ref()?;
+        let entries = changes.created + changes.modified + changes.deleted + changes.retyped;
+        let ledger = Ledger::load(&ChangeSet::open(&dir, &changes.manifest).ok()?).ok()?;
+        (0..entries).all(|at| ledger.state(at) == EntryState::Discarded).then_some(entries)
     }
 
     fn diff(&self, path: Option<&str>) -> Result<Value, Box<Problem>> {

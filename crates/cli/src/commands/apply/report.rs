@@ -1,5 +1,6 @@
 //! What came of an apply, in words and as JSON.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use cofferdam_core::changes::ChangePath;
@@ -7,6 +8,7 @@ use cofferdam_core::changes::manifest::Summary;
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::record::Record;
 use cofferdam_sandbox::changes::apply::{Applied, Outcome, Refused, Why};
+use serde::Deserialize;
 use serde_json::{Value, json as object};
 
 use super::ApplyArgs;
@@ -76,20 +78,51 @@ pub(crate) fn in_a_sentence(record: &Record, outcome: &Outcome) -> String {
         }
         Outcome::Nothing { .. } => return format!("run {run}: nothing to apply"),
     };
-    let mut text = format!("run {run}: {verb} {}", counts(report.summary));
-    let mut add = |count: u64, what: &str| {
-        if count > 0 {
-            text.push_str(&format!(", {count} {what}"));
-        }
-    };
-    add(report.already, "already there");
-    add(report.merged, "merged");
-    add(report.partly, "in part");
-    add(report.left, "left pending");
+    let mut text = format!("run {run}: {verb} {}", Numbers::from(report));
     if let (Outcome::Applied(_), Some(_)) = (outcome, report.operation) {
         text.push_str(&format!("; take it back with `{me} undo {run}`"));
     }
     text
+}
+
+/// What became of changes, in numbers: ours, or those that a server tells of.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Numbers {
+    changes: Summary,
+    already: u64,
+    merged: u64,
+    partly: u64,
+    left: u64,
+}
+
+impl From<&Applied> for Numbers {
+    fn from(report: &Applied) -> Self {
+        let Applied { summary, already, merged, partly, left, .. } = *report;
+        Self { changes: summary, already, merged, partly, left }
+    }
+}
+
+impl Numbers {
+    /// How many wait, where nothing at all was done.
+    pub(crate) fn all_left(&self) -> Option<u64> {
+        let done = self.changes.total() + self.already + self.merged + self.partly;
+        (done == 0 && self.left > 0).then_some(self.left)
+    }
+}
+
+impl fmt::Display for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&counts(self.changes))?;
+        let more = [
+            (self.already, "already there"),
+            (self.merged, "merged"),
+            (self.partly, "in part"),
+            (self.left, "left pending"),
+        ];
+        more.iter()
+            .filter(|(count, _)| *count > 0)
+            .try_for_each(|(count, what)| write!(f, ", {count} {what}"))
+    }
 }
 
 fn counts(summary: Summary) -> String {

@@ -6,9 +6,11 @@ use std::io::Write;
 use clap::Args;
 use cofferdam_core::control::id::TaskId;
 use cofferdam_core::inert::Inert;
+use serde::Deserialize as _;
 use serde_json::{Value, json as object};
 
-use crate::context::Context;
+use crate::commands::apply::Numbers;
+use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
@@ -90,8 +92,8 @@ pub(super) fn diff(
 
 /// Apply what a task changed to the project, all or nothing.
 ///
-/// Without --reviewed only what the gate lets pass by itself is applied. Where something is blocked or was changed on the host
-/// meanwhile, nothing is written, and the exit code is 3.
+/// Without --reviewed only what the gate lets pass by itself is applied. Where that is nothing, or something is blocked or was
+/// changed on the host meanwhile, nothing is written, and the exit code is 3.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cofferdam task apply 01k3…                       # what needs no look
@@ -131,7 +133,37 @@ pub(super) fn apply(
     let remote = args.remote.open(context)?;
     let asked = object!({ "paths": args.path, "reviewed": args.reviewed, "answers": answers });
     let done = remote.ask(remote.client().apply(args.task, &asked))?;
-    tell(&done, args.json, out)
+    if done["outcome"] == "refused" {
+        return tell(&done, args.json, out);
+    }
+    // Whoever applied nothing has no numbers.
+    let numbers = Numbers::deserialize(&done).unwrap_or_default();
+    if args.json {
+        json::print(out, &done)?;
+        return Ok(if numbers.all_left().is_some() { Exit::Undecided } else { Exit::Fine });
+    }
+    if let Some(left) = numbers.all_left() {
+        return Err(untouched(args, left));
+    }
+    match done["outcome"].as_str() {
+        Some("applied") => writeln!(out, "applied {numbers}")?,
+        _ if done["applied_before"] != 0 => writeln!(out, "already applied, nothing to do")?,
+        _ => writeln!(out, "nothing to apply")?,
+    }
+    Ok(Exit::Fine)
+}
+
+/// Nothing was refused, and nothing was let pass: somebody must look.
+fn untouched(args: &ApplyArgs, left: u64) -> Failure {
+    let (me, task) = (program(), args.task);
+    let what = if left == 1 { "1 change waits".to_owned() } else { format!("{left} changes wait") };
+    let error = anyhow::anyhow!("nothing of task {task} was applied: {what} for a look");
+    let failure = Failure::new(Exit::Undecided, error)
+        .hint(format!("to look at what it changed: {me} task diff {task}"));
+    match args.reviewed {
+        true => failure,
+        false => failure.hint(format!("to apply it then: {me} task apply --reviewed {task}")),
+    }
 }
 
 /// Throw away what a task changed and nobody applied.
@@ -160,6 +192,8 @@ pub(super) fn discard(
     let done = remote.ask(remote.client().discard(args.task, &args.path))?;
     if args.json {
         json::print(out, &done)?;
+    } else if done["discarded"] == 0 && done["discarded_before"] != 0 {
+        writeln!(out, "already discarded, nothing to do")?;
     } else {
         writeln!(out, "discarded {}, {} left pending", done["discarded"], done["left"])?;
     }
