@@ -86,6 +86,30 @@ fn from_a_plain_checkout() {
     });
 }
 
+/// What git keeps for itself is not what anybody wants to read, nor what to take home.
+#[test]
+fn commits_are_counted_and_offered_as_a_branch() {
+    let env = TestEnv::with_binary(BINARY);
+    let checkout = repository(&env);
+    let words = ["--workspace", checkout.to_str().unwrap(), "--", "sh", "-c", COMMIT];
+    let run = env.run(["run"].into_iter().chain(claim::sandbox(&env)).chain(words));
+    let run = run.assert_exit(0).stderr_text().into_owned();
+    assert!(run.contains("    + one\n") && run.contains("    + two\n"), "{run}");
+    assert!(run.contains(" in .git\n"), "{run}");
+    assert!(!run.contains(".git/"), "{run}");
+
+    let refused = about(&env, &checkout, &["apply"]);
+    let said = refused.assert_exit(3).stderr_text().into_owned();
+    let remedies: Vec<&str> = said.lines().filter(|line| line.starts_with("remedy: ")).collect();
+    assert!(remedies[0].ends_with("--branch NAME"), "{remedies:?}");
+    assert!(remedies[1].ends_with("--allow-class git-internals"), "{remedies:?}");
+
+    // Without a commit there is no branch to be had.
+    inside(&env, &checkout, "git config a.b c; echo 3 > three");
+    let refused = about(&env, &checkout, &["apply"]);
+    assert!(!refused.assert_exit(3).stderr_text().contains("--branch"), "{refused:?}");
+}
+
 #[test]
 fn from_a_linked_worktree() {
     claim::as_root_and_as_user(BINARY, |env| {

@@ -1,7 +1,7 @@
 //! What the gate says, in the terms of apply.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use cofferdam_core::changes::{Budgets, ChangePath, Class, Entry, Totals, Verdict};
@@ -33,6 +33,8 @@ pub(super) struct GateJudge {
     pub(super) missing: BTreeSet<Class>,
     /// Whether something is blocked that no flag allows.
     pub(super) denies: bool,
+    /// Whether what is blocked says where a branch of the repository is: a commit was made inside.
+    pub(super) commits: bool,
     /// What is applied otherwise than the program left it.
     pub(super) notes: Notes,
     /// The set could not be read: then nothing that was said counts.
@@ -60,6 +62,7 @@ impl GateJudge {
             totals: Totals::default(),
             missing: BTreeSet::new(),
             denies: false,
+            commits: false,
             notes: Notes::default(),
             error: None,
         }
@@ -77,6 +80,12 @@ impl GateJudge {
             }
         }
     }
+}
+
+/// Whether a path is where git keeps what a branch points to.
+fn moves_a_branch(path: &ChangePath) -> bool {
+    let path = path.as_path();
+    path.starts_with(".git/refs/heads") || path == Path::new(".git/HEAD")
 }
 
 impl Judge for GateJudge {
@@ -100,6 +109,7 @@ impl Judge for GateJudge {
         if judged.is_blocked() {
             self.missing.extend(judged.missing);
             self.denies |= judged.verdict == Verdict::Deny;
+            self.commits |= moves_a_branch(&entry.path);
             return Opinion::Blocked(judged.blocks);
         }
         self.totals.count(entry);

@@ -167,6 +167,11 @@ fn refusal(
         true => ("to allow it, and leave what is denied", " --rest"),
         false => ("to allow it", ""),
     };
+    if judge.commits && args.hunks.is_empty() {
+        failure = failure.hint(format!(
+            "to take the commits that were made inside as a branch: {me} apply {run} --branch NAME"
+        ));
+    }
     if !flags.is_empty() {
         failure = failure.hint(format!("{words}: {again}{flags}{rest}"));
     }

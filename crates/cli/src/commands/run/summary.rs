@@ -35,14 +35,12 @@ pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<String>, Se
     if total > 0 {
         lines.push(format!("it changed, apart from your files: {}", counts.join(", ")));
         lines.extend(match &changes.first {
-            Some(first) => {
-                first.iter().map(|glimpse| line(glimpse.change, &glimpse.path)).collect()
+            Some(first) if !first.iter().any(|glimpse| is_git(&glimpse.path)) => {
+                let first = first.iter().map(|glimpse| line(glimpse.change, &glimpse.path));
+                Listed { first: first.collect(), outside: total, in_git: 0 }.lines()
             }
-            None => listed(state, record, &changes.manifest)?,
+            _ => Listed::read(state, record, &changes.manifest)?.lines(),
         });
-        if total > SHOWN as u64 {
-            lines.push(format!("    and {} more", total - SHOWN as u64));
-        }
     }
     if changes.left_out > 0 {
         let count = changes.left_out;
@@ -71,16 +69,48 @@ pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<String>, Se
     Ok(lines)
 }
 
-/// The first paths.
-fn listed(state: &StateDir, record: &Record, sealed: &str) -> Result<Vec<String>, SetError> {
-    let dir = Store::new(state).dir(record.run);
-    let mut set = ChangeSet::open(&dir, sealed)?;
-    let mut lines = Vec::new();
-    for entry in set.entries()?.take(SHOWN) {
-        let entry = entry.map_err(|source| SetError::Manifest { path: dir.clone(), source })?;
-        lines.push(line(entry.change, &entry.path));
+/// What is shown of the paths. What git keeps for itself comes first in their order, and says the least.
+struct Listed {
+    first: Vec<String>,
+    /// All that is not git's.
+    outside: u64,
+    in_git: u64,
+}
+
+impl Listed {
+    fn read(state: &StateDir, record: &Record, sealed: &str) -> Result<Self, SetError> {
+        let dir = Store::new(state).dir(record.run);
+        let mut set = ChangeSet::open(&dir, sealed)?;
+        let mut listed = Self { first: Vec::new(), outside: 0, in_git: 0 };
+        for entry in set.entries()? {
+            let entry = entry.map_err(|source| SetError::Manifest { path: dir.clone(), source })?;
+            if is_git(&entry.path) {
+                listed.in_git += 1;
+                continue;
+            }
+            listed.outside += 1;
+            if listed.first.len() < SHOWN {
+                listed.first.push(line(entry.change, &entry.path));
+            }
+        }
+        Ok(listed)
     }
-    Ok(lines)
+
+    fn lines(self) -> Vec<String> {
+        let mut lines = self.first;
+        let more = self.outside - lines.len() as u64;
+        if more > 0 {
+            lines.push(format!("    and {more} more"));
+        }
+        if self.in_git > 0 {
+            lines.push(format!("    and {} in .git", self.in_git));
+        }
+        lines
+    }
+}
+
+fn is_git(path: &ChangePath) -> bool {
+    path.as_path().components().any(|part| part.as_os_str() == ".git")
 }
 
 fn line(change: Change, path: &ChangePath) -> String {
