@@ -8,7 +8,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use cofferdam_core::record::Record;
 use cofferdam_sandbox::state::write_atomically;
 
@@ -27,6 +27,9 @@ impl Report {
     /// Opens the directory, and finds out now rather than after the run whether it can be written to.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let cannot = || format!("cannot write the report {}", path.display());
+        if path.is_dir() {
+            return Err(anyhow!("it is a directory")).with_context(cannot);
+        }
         let name = path.file_name().with_context(cannot)?.to_owned();
         let parent = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -190,8 +190,15 @@ pub(crate) fn print_warnings(resolved: &Resolved, to: &mut dyn Write) -> io::Res
 
 /// A directory with every symlink followed, so that upwards means one thing.
 pub(crate) fn real(directory: &Path) -> anyhow::Result<PathBuf> {
-    std::fs::canonicalize(directory)
-        .with_context(|| format!("cannot find the directory {}", Inert::path(directory)))
+    let real = std::fs::canonicalize(directory)
+        .with_context(|| format!("cannot find the directory {}", Inert::path(directory)))?;
+    match real.is_dir() {
+        true => Ok(real),
+        false => Err(anyhow!(
+            "{} is not a directory (name the directory of the project)",
+            Inert::path(directory)
+        )),
+    }
 }
 
 fn parse(

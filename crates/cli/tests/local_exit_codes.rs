@@ -190,3 +190,17 @@ fn a_completion_script_that_cannot_be_written_is_an_error_and_no_panic() {
         assert_eq!(read.wait().unwrap().code(), Some(0), "whoever read it has gone");
     }
 }
+
+#[test]
+fn a_report_or_a_workspace_of_the_wrong_kind_is_told_before_anything_runs() {
+    let env = env();
+    let file = env.file("notes", "");
+    local(&env, &["--report", ".", "--", "touch", "made"])
+        .assert_exit(125)
+        .assert_stderr_has("it is a directory")
+        .assert_stderr_has("remedy: name a file");
+    assert!(!env.workspace().join("made").exists());
+    local(&env, &["--workspace", file.to_str().unwrap(), "--", "true"])
+        .assert_exit(125)
+        .assert_stderr_has("notes is not a directory");
+}

@@ -253,7 +253,8 @@ pub(crate) fn outcome_word(class: OutcomeClass) -> &'static str {
 /// Where the report goes, if one is asked for.
 fn report(args: &RunOptions, context: &Context) -> Result<Option<Report>, Failure> {
     let path = args.report.as_ref().map(|path| context.resolve(path));
-    path.map(|path| Report::open(&path)).transpose().map_err(not_run)
+    let opened = path.map(|path| Report::open(&path)).transpose();
+    opened.map_err(|error| not_run(error).hint("name a file in a directory that you can write to"))
 }
 
 /// Says so, loudly and whatever `--quiet` says, when there is no sandbox.
