@@ -109,6 +109,17 @@ impl Sealed {
             .collect();
         Ok(Self { paths: Paths { named: named? }, record, set })
     }
+
+    /// For commands that would not notice a path that fits nothing, or a run that there is not.
+    pub(crate) fn check_paths(&mut self) -> Result<(), Failure> {
+        if self.paths.are_all() {
+            return Ok(());
+        }
+        for entry in self.set.entries()? {
+            self.paths.take(&entry?.path);
+        }
+        self.paths.check_all_matched(&self.record)
+    }
 }
 
 /// Why a run has no change set, and what to do.

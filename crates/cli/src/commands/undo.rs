@@ -47,7 +47,9 @@ pub(crate) fn run(
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
-    let Sealed { record, paths, .. } = Sealed::open(&args.words, context)?;
+    let mut sealed = Sealed::open(&args.words, context)?;
+    sealed.check_paths()?;
+    let Sealed { record, paths, .. } = sealed;
     let run = record.run.short();
     let state = StateDir::open(&context.state_dir)?;
     let workspace = Workspace::open(&record.workspace)?;

@@ -44,6 +44,13 @@ fn a_name_that_fits_nothing_is_a_mistake() {
         .run(["diff", "nothing"])
         .assert_exit(1)
         .assert_stderr_has("changed nothing at nothing");
+    // Where nothing is applied, too.
+    bench
+        .env
+        .run(["undo", "nothing"])
+        .assert_exit(1)
+        .assert_stderr_has("changed nothing at nothing")
+        .assert_stderr_has("`cofferdam runs` lists runs");
     bench.env.run(["diff", "a", "b"]).assert_exit(1).assert_stderr_has("changed nothing at b");
     bench.env.run(["diff", "../x"]).assert_exit(2).assert_stderr_has("not in the workspace");
     bench.env.run(["diff", "/etc/passwd"]).assert_exit(2).assert_stderr_has("not in the workspace");

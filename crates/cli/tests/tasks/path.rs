@@ -102,6 +102,10 @@ fn in_a_worktree_of_its_own_from_request_to_apply() {
     for words in [&["task", "apply", "--reviewed", &id][..], &["task", "diff", &id]] {
         place.run(words).assert_exit(1).assert_stderr_has("was discarded");
     }
+    place
+        .run(&["task", "show", &id[18..]])
+        .assert_exit(2)
+        .assert_stderr_has("not the id of a task");
     place.chain_holds();
 }
 

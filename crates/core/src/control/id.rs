@@ -7,10 +7,18 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::id::{NotARunId, RunId};
+use crate::id::RunId;
+
+/// A text that is no id of that kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not the id of {kind}, which has all of its 26 characters: {text:?}")]
+pub struct NotAnId {
+    kind: &'static str,
+    text: String,
+}
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+    ($($(#[$doc:meta])* $name:ident is $kind:literal),+ $(,)?) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
         #[serde(transparent)]
@@ -34,23 +42,38 @@ macro_rules! ids {
         }
 
         impl FromStr for $name {
-            type Err = NotARunId;
+            type Err = NotAnId;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                text.parse().map(Self)
+                let wrong = |_| NotAnId { kind: $kind, text: text.to_owned() };
+                text.parse().map(Self).map_err(wrong)
             }
         }
     )+};
 }
 
 ids! {
-    ProjectId,
-    RoleId,
-    TaskId,
-    TemplateId,
-    WorkflowRunId,
-    ApprovalId,
-    RunnerId,
-    TokenId,
-    ArtifactId,
+    ProjectId is "a project",
+    RoleId is "a role",
+    TaskId is "a task",
+    TemplateId is "a template",
+    WorkflowRunId is "a workflow run",
+    ApprovalId is "an approval",
+    RunnerId is "a runner",
+    TokenId is "a token",
+    ArtifactId is "an artifact",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_id_is_said_to_be_none_of_that_kind() {
+        let said = |error: NotAnId| error.to_string();
+        let task = "4k2m9x7q".parse::<TaskId>().map_err(said).unwrap_err();
+        assert!(task.starts_with("not the id of a task"), "{task}");
+        let token = "4k2m9x7q".parse::<TokenId>().map_err(said).unwrap_err();
+        assert!(token.starts_with("not the id of a token"), "{token}");
+    }
 }
