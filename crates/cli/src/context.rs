@@ -35,6 +35,12 @@ pub(crate) enum Whereabouts {
     Indifferent,
 }
 
+/// Whether whoever reads our words wants colours in them, as far as the environment says. What they are read on is for the
+/// caller to ask. The only reader of `NO_COLOR`, see <https://no-color.org>.
+pub(crate) fn allows_colour() -> bool {
+    env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 /// How this program is started from here, for commands that are shown to be typed: by its name where the
 /// search path leads to this very file, else the way it was started now.
 pub(crate) fn program() -> &'static str {

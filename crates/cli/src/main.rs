@@ -221,10 +221,11 @@ impl Command {
 }
 
 fn wrong_usage(error: &clap::Error) -> ExitCode {
-    let colour =
+    let terminal =
         if error.use_stderr() { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
     let text = error.render();
     let text = if colour { text.ansi().to_string() } else { text.to_string() };
+    let colour = terminal && context::allows_colour();
     if !error.use_stderr() {
         io::stdout().write_all(text.as_bytes()).ok();
         return Exit::Fine.into();

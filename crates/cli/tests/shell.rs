@@ -148,6 +148,26 @@ fn without_a_terminal_there_is_none_to_give() {
         .assert_stderr_has("must be a terminal");
 }
 
+#[test]
+fn help_and_wrong_usage_have_colours_only_where_they_are_wanted() {
+    let env = TestEnv::with_binary(BINARY);
+    for (line, last) in [("--help", "Print version"), ("run --frob", "try '--help'")] {
+        let shown = |variables: &str| {
+            let line = format!("{variables} $COFFERDAM {line}");
+            let screen = Screen::new(&env, &binary(&env), &line);
+            // Between its words there may be colours.
+            let plain = |text: &str| text.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
+            let there =
+                wait_until(Duration::from_secs(20), || plain(&screen.text()).contains(last));
+            assert!(there, "{}", screen.text());
+            screen.text()
+        };
+        assert!(shown("").contains('\u{1b}'), "{line}");
+        assert!(shown("NO_COLOR=").contains('\u{1b}'), "an empty one is none: {line}");
+        assert!(!shown("NO_COLOR=1").contains('\u{1b}'), "{line}");
+    }
+}
+
 /// The path that the user of this environment can execute.
 fn binary(env: &TestEnv) -> String {
     env.cofferdam().get_program().to_str().unwrap().to_owned()

@@ -112,7 +112,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let sealed = Sealed::open(&args.words, context)?;
     if args.log {
-        return log::run(&sealed, args.json, Paint::new(args.color, context), context, out);
+        return log::run(&sealed, args.json, Paint::new(args.color), context, out);
     }
     let moves = if args.no_renames { Moves::Apart } else { Moves::Together };
     let ledger = if args.all { None } else { Some(Ledger::load(&sealed.set)?) };
@@ -120,7 +120,7 @@ pub(crate) fn run(
     let (form, terminal) = (args.form(), std::io::stdout().is_terminal());
     let mut show = |out: &mut dyn Write| match form {
         Form::Unified => {
-            let style = unified::Style::new(Paint::new(args.color, context), args.unified);
+            let style = unified::Style::new(Paint::new(args.color), args.unified);
             let judging = view.judging(context)?;
             view.each(|item, contents| {
                 let judged = judging.look(&item)?;
@@ -131,7 +131,7 @@ pub(crate) fn run(
         Form::Patch if terminal => write_patch(args, &mut view, &mut InertWriter(out)),
         Form::Patch => write_patch(args, &mut view, out),
         Form::Stat => {
-            let mut stat = stat::Stat::new(Paint::new(args.color, context));
+            let mut stat = stat::Stat::new(Paint::new(args.color));
             view.each(|item, contents| stat.see(&item, contents, out))?;
             Ok(stat.end(out)?)
         }
@@ -164,7 +164,7 @@ pub(crate) fn run(
 /// What a run changed, for people, without colours.
 pub(crate) fn plain(words: &Words, context: &Context) -> Result<Vec<u8>, Failure> {
     let mut view = View::new(Sealed::open(words, context)?, None, Moves::Together)?;
-    let style = unified::Style::new(Paint::new(When::Never, context), CONTEXT);
+    let style = unified::Style::new(Paint::new(When::Never), CONTEXT);
     let judging = view.judging(context)?;
     let mut text = Vec::new();
     view.each(|item, contents| {

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use clap::ValueEnum;
 
-use crate::context::Context;
+use crate::context::allows_colour;
 
 /// When to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -32,9 +32,8 @@ pub(crate) enum Hue {
 }
 
 impl Paint {
-    pub(crate) fn new(when: When, context: &Context) -> Self {
-        let refused = context.variable("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let auto = std::io::stdout().is_terminal() && !refused;
+    pub(crate) fn new(when: When) -> Self {
+        let auto = std::io::stdout().is_terminal() && allows_colour();
         match when {
             When::Always => Self::Coloured,
             When::Auto if auto => Self::Coloured,
