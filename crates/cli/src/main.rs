@@ -18,6 +18,7 @@ mod remote;
 mod report;
 mod sealed;
 mod settings;
+mod switch;
 mod table;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -207,7 +208,6 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Wrong use is 2, but for `run` it means that nothing ran. Help and version are no errors.
 impl Command {
     /// Those that are about no directory are of use in one that was removed, too: they clean up after it.
     fn whereabouts(&self) -> Whereabouts {
@@ -220,12 +220,13 @@ impl Command {
     }
 }
 
+/// Wrong use is 2, but for `run` it means that nothing ran. Help and version are no errors.
 fn wrong_usage(error: &clap::Error) -> ExitCode {
     let terminal =
         if error.use_stderr() { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
     let text = error.render();
-    let text = if colour { text.ansi().to_string() } else { text.to_string() };
     let colour = terminal && context::allows_colour();
+    let text = if colour { text.ansi().to_string() } else { text.to_string() };
     if !error.use_stderr() {
         io::stdout().write_all(text.as_bytes()).ok();
         return Exit::Fine.into();

@@ -192,6 +192,28 @@ fn a_completion_script_that_cannot_be_written_is_an_error_and_no_panic() {
 }
 
 #[test]
+fn a_variable_says_yes_and_no_in_any_words_and_a_wrong_one_is_named() {
+    let env = env();
+    let with = |value: &str| {
+        let mut command = env.cofferdam();
+        command.args(["run", "--sandbox", "local", "--", "true"]).env("COFFERDAM_QUIET", value);
+        env.finish(command)
+    };
+    for yes in ["1", "true", "yes", "YES", "on"] {
+        let said = with(yes).assert_exit(0).stderr_text().into_owned();
+        assert!(!said.contains("exited on"), "{yes}: {said}");
+    }
+    for no in ["", "0", "false", "no", "off"] {
+        with(no).assert_exit(0).assert_stderr_has("exited on");
+    }
+    with("perhaps").assert_exit(125).assert_stderr_has("COFFERDAM_QUIET is 'perhaps'");
+    let mut dry = env.cofferdam();
+    dry.args(["run", "--sandbox", "local", "--", "touch", "made"]).env("COFFERDAM_DRY_RUN", "1");
+    env.finish(dry).assert_exit(0);
+    assert!(!env.workspace().join("made").exists());
+}
+
+#[test]
 fn a_report_or_a_workspace_of_the_wrong_kind_is_told_before_anything_runs() {
     let env = env();
     let file = env.file("notes", "");

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use cofferdam_core::config::{Entries, Key, Layer};
 use cofferdam_core::env::{EnvName, Secret};
 use cofferdam_core::paths::Arg;
@@ -14,6 +14,7 @@ use super::result::ResultArgs;
 use crate::asking::{OwnImage, Wanted};
 use crate::context::Context;
 use crate::failure::{Failure, refused};
+use crate::switch::Switch;
 
 /// Run a command in a sandbox.
 ///
@@ -40,13 +41,13 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
     /// Where the command succeeds, apply what `changes.auto` says needs no look; the rest stays pending.
-    #[arg(long, env = "COFFERDAM_APPLY")]
+    #[arg(long, env = "COFFERDAM_APPLY", action = ArgAction::SetTrue, value_parser = Switch)]
     pub(crate) apply: bool,
     /// Write the record of the run to a file, as JSON.
     #[arg(long, value_name = "FILE", env = "COFFERDAM_REPORT")]
     pub(crate) report: Option<PathBuf>,
     /// Print the plan as JSON and run nothing.
-    #[arg(long, env = "COFFERDAM_DRY_RUN")]
+    #[arg(long, env = "COFFERDAM_DRY_RUN", action = ArgAction::SetTrue, value_parser = Switch)]
     pub(crate) dry_run: bool,
     /// Print the record as JSON on standard output; the command's output is only kept.
     #[arg(long)]
@@ -54,10 +55,10 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(super) result: ResultArgs,
     /// Give the command a terminal.
-    #[arg(short, long, env = "COFFERDAM_TTY")]
+    #[arg(short, long, env = "COFFERDAM_TTY", action = ArgAction::SetTrue, value_parser = Switch)]
     pub(super) tty: bool,
     /// Print nothing of our own but warnings and errors.
-    #[arg(short, long, env = "COFFERDAM_QUIET")]
+    #[arg(short, long, env = "COFFERDAM_QUIET", action = ArgAction::SetTrue, value_parser = Switch)]
     pub(crate) quiet: bool,
 }
 
