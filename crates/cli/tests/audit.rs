@@ -155,3 +155,12 @@ fn a_hundred_runs_at_once() {
     assert_eq!(listed.as_array().unwrap().len(), 100);
     assert!(listed.as_array().unwrap().iter().all(|r| r["outcome"]["class"] == "exited"));
 }
+
+#[test]
+fn an_event_of_a_type_that_there_is_not_is_wrong_usage() {
+    let env = env();
+    some_runs(&env);
+    env.run(["events", "--type", "frob"]).assert_exit(2).assert_stderr_has("sandbox.started");
+    let started = env.run(["events", "--type", "sandbox.started", "--json"]);
+    assert!(started.assert_exit(0).stdout_text().contains("sandbox.started"));
+}

@@ -100,6 +100,27 @@ fn a_project_makes_it_stricter_and_never_looser() {
     env.run(["check", "a.py"]).assert_exit(0);
 }
 
+/// Whoever misspells what is to be denied would rely on a denial that never comes.
+#[test]
+fn a_denial_that_fits_no_rule_is_wrong_usage() {
+    let env = env();
+    env.file("a.py", "x = 1\n");
+    let meant = [("pythn/*", "python/*"), ("python/proces", "python/process")];
+    for (wrong, right) in meant {
+        let meant = format!("no rule is called {wrong} (did you mean `{right}`?)");
+        env.run(["check", "--deny", wrong, "a.py"]).assert_exit(2).assert_stderr_has(&meant);
+        env.run(["check", "--deny", right, "a.py"]).assert_exit(0);
+    }
+    env.run(["check", "--deny", "source/*", "--deny", "shell/delete-root", "a.py"]).assert_exit(0);
+    env.project_config("check:\n  deny: [pythn/process]\n");
+    env.run(["check", "a.py"]).assert_exit(2).assert_stderr_has("did you mean `python/process`?");
+    env.run(["config", "check"]).assert_exit(1).assert_stdout_has(
+        "cofferdam.yaml:2: check.deny: no rule is called pythn/process (did you mean `python/process`?)",
+    );
+    env.project_config("check:\n  deny: [python/process]\n");
+    env.run(["config", "check"]).assert_exit(0);
+}
+
 #[test]
 fn a_comment_silences_only_where_the_host_says_so() {
     let env = env();

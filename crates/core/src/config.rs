@@ -37,8 +37,8 @@ pub use reference::reference;
 pub use resolve::{Layers, Resolved, Trust, Warning, resolve};
 pub use schema::schema;
 pub use settings::{
-    Budget, ChangeSettings, ImageSettings, McpSettings, PolicySettings, RoleSettings,
-    SandboxSettings, Settings,
+    Budget, ChangeSettings, CheckSettings, ImageSettings, McpSettings, PolicySettings,
+    RoleSettings, SandboxSettings, Settings,
 };
 pub use step::{Step, StepCommand};
 pub use suggest::nearest;

@@ -37,6 +37,45 @@ pub struct Evidence {
 }
 
 impl EventKind {
+    /// Every type that an event can have.
+    pub const TYPES: [&'static str; 35] = [
+        "sandbox.mode_selected",
+        "sandbox.rejected",
+        "sandbox.image_built",
+        "sandbox.started",
+        "sandbox.output_truncated",
+        "sandbox.timeout",
+        "sandbox.oom",
+        "sandbox.stopping",
+        "sandbox.stopped",
+        "sandbox.failed",
+        "sandbox.fallback_to_direct",
+        "sandbox.override_used",
+        "sandbox.violation",
+        "sandbox.cleanup",
+        "sandbox.orphan_removed",
+        "session.exec_started",
+        "session.exec_ended",
+        "changes.sealed",
+        "changes.seal_failed",
+        "changes.applied",
+        "changes.imported",
+        "changes.discarded",
+        "changes.undone",
+        "changes.conflict",
+        "changes.refused",
+        "changes.taken_back",
+        "loop.started",
+        "loop.resumed",
+        "loop.candidate",
+        "loop.rejected",
+        "loop.scored",
+        "loop.champion",
+        "loop.stopped",
+        "run.removed",
+        "audit.recovered",
+    ];
+
     pub fn evidence(&self) -> Option<&Evidence> {
         match self {
             Self::Rejected { evidence, .. } | Self::Cleanup { evidence, .. } => evidence.as_ref(),
@@ -265,4 +304,17 @@ pub enum EventKind {
     /// A line that was cut off by a crash was taken out of the log before the next was written.
     #[serde(rename = "audit.recovered")]
     AuditRecovered { torn_bytes: u64 },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_types_is_whole() {
+        let unknown = serde_json::json!({ "type": "frob" });
+        let said = serde_json::from_value::<EventKind>(unknown).unwrap_err().to_string();
+        let known = EventKind::TYPES.map(|name| format!("`{name}`")).join(", ");
+        assert_eq!(said, format!("unknown variant `frob`, expected one of {known}"));
+    }
 }

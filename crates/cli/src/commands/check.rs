@@ -2,15 +2,18 @@
 
 mod files;
 
+use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use cofferdam_core::check::{FileReport, Level, Levels, Profile, sarif};
-use cofferdam_core::config::Entries;
+use cofferdam_core::check::{FileReport, Level, Profile, sarif};
+use cofferdam_core::command::BUILT_IN;
+use cofferdam_core::config::{CheckSettings, Entries, nearest};
 use cofferdam_core::inert::Inert;
+use cofferdam_core::policy::matches_glob;
 use cofferdam_sandbox::check::{InlineAllow, LARGEST_SOURCE, Lang, OWN_RULES, Source, Validator};
 use serde_json::json as object;
 
@@ -135,23 +138,67 @@ fn made(
     directory: &Path,
     context: &Context,
 ) -> Result<Validator, Failure> {
-    let settings = settings::load(context, directory, Entries::default())
+    let mut settings = settings::load(context, directory, Entries::default())
         .map_err(|error| error.failure(Exit::Failed))?
         .settings()
         .check;
-    let mut levels: Levels = settings.levels;
-    levels.profile = profile.unwrap_or(levels.profile);
-    levels.deny.extend(deny.iter().cloned());
+    settings.levels.profile = profile.unwrap_or(settings.levels.profile);
+    settings.levels.deny.extend(deny.iter().cloned());
+    settings.rules.extend(rules.iter().map(|path| context.resolve(path).into()));
+    let validator = of_settings(&settings)?;
+    match unknown_rule(&settings.levels.deny, &validator)? {
+        None => Ok(validator),
+        Some(Unknown { name, meant }) => {
+            let meant = meant.map(|meant| format!(" (did you mean `{meant}`?)"));
+            let message = format!("no rule is called {name}{}", meant.unwrap_or_default());
+            Err(Failure::usage(message).hint("`cofferdam check --list-rules` lists them"))
+        }
+    }
+}
+
+/// The validator of settings whose paths are absolute.
+pub(crate) fn of_settings(settings: &CheckSettings) -> Result<Validator, Failure> {
     let inline = if settings.suppressions { InlineAllow::Honoured } else { InlineAllow::Refused };
-    let mut validator = Validator::new(levels, inline);
-    let own = rules.iter().map(|path| context.resolve(path));
-    for path in settings.rules.into_iter().map(|path| path.0).chain(own) {
-        validator.add_rules(&path).map_err(|error| {
+    let mut validator = Validator::new(settings.levels.clone(), inline);
+    for path in &settings.rules {
+        validator.add_rules(path).map_err(|error| {
             Failure::new(Exit::Usage, error)
                 .hint("`docs/usage/check.md` shows a whole rule; every rule proves itself by its examples")
         })?;
     }
     Ok(validator)
+}
+
+/// A name in a list of rules that fits none: whoever wrote it relies on something that nothing does.
+#[derive(Debug)]
+pub(crate) struct Unknown {
+    pub(crate) name: String,
+    pub(crate) meant: Option<String>,
+}
+
+/// The first of these names that fits no rule.
+pub(crate) fn unknown_rule(
+    names: &[String],
+    validator: &Validator,
+) -> Result<Option<Unknown>, Failure> {
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let rules = validator.rules()?;
+    let known: Vec<&str> = rules
+        .iter()
+        .map(|rule| rule.id.as_str())
+        .chain(OWN_RULES.iter().map(|rule| rule.id))
+        // Scripts are judged by these.
+        .chain(BUILT_IN.iter().map(|rule| rule.id))
+        .collect();
+    let fits = |name: &&String| known.iter().any(|rule| matches_glob(name, rule));
+    let Some(name) = names.iter().find(|name| !fits(name)) else { return Ok(None) };
+    let families = known.iter().filter_map(|rule| rule.split_once('/'));
+    let families: BTreeSet<String> = families.map(|(family, _)| format!("{family}/*")).collect();
+    let candidates = known.iter().copied().chain(families.iter().map(String::as_str));
+    let meant = nearest(name, candidates).map(str::to_owned);
+    Ok(Some(Unknown { name: Inert::line(name).to_string(), meant }))
 }
 
 fn worst(reports: &[FileReport]) -> Level {

@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::config::{
-    FileLayer, Key, Layers, Resolved, Trust, nearest, parse_file, reference, resolve, schema,
+    Anchor, ConfigError, FileLayer, Key, Layers, Resolved, Trust, nearest, parse_file, reference,
+    resolve, schema,
 };
 use cofferdam_core::inert::Inert;
 use serde_json::{Map, Value as Json, json as object};
 
+use super::check::{self, Unknown};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -71,7 +73,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     match &args.command {
         ConfigCommand::Show(args) => show(args, context, out),
-        ConfigCommand::Check(args) => check(args, context, out),
+        ConfigCommand::Check(args) => check_files(args, context, out),
         ConfigCommand::Schema => {
             json::print(out, &schema())?;
             Ok(Exit::Fine)
@@ -131,7 +133,7 @@ fn to_json(resolved: &Resolved, keys: &[Key]) -> Json {
     object!({ "settings": settings, "warnings": resolved.warnings() })
 }
 
-fn check(args: &CheckArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
+fn check_files(args: &CheckArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
     let files = if args.files.is_empty() { own_files(context)? } else { args.files.clone() };
     let checked: Vec<Checked> = files.iter().map(|file| Checked::new(file, context)).collect();
     if args.json {
@@ -154,6 +156,22 @@ fn own_files(context: &Context) -> Result<Vec<PathBuf>, Failure> {
     }
     files.extend(project.map(|file| file.path));
     Ok(files)
+}
+
+/// What `check.deny` names and no rule is called, with the rules that the file itself adds. Where those cannot be read, that is for
+/// `cofferdam check` to say.
+fn unknown_denial(resolved: &Resolved, file: &str) -> Option<ConfigError> {
+    let settings = resolved.settings().check;
+    let validator = check::of_settings(&settings).ok()?;
+    let Unknown { name, meant } =
+        check::unknown_rule(&settings.levels.deny, &validator).ok().flatten()?;
+    Some(ConfigError {
+        origin: file.to_owned(),
+        line: resolved.get(Key::CheckDeny).1.line,
+        key: Some(Key::CheckDeny.name().to_owned()),
+        message: format!("no rule is called {name}"),
+        suggestion: meant,
+    })
 }
 
 /// A file and what is wrong with it.
@@ -188,21 +206,35 @@ impl Checked {
         };
         let is_host = context.resolve(path) == settings::host_file(context);
         let layer = if is_host { FileLayer::Host } else { FileLayer::Project };
-        match parse_file(&text, &name, layer) {
-            Ok(_) if is_host => {}
-            Ok(project) => {
-                // Trusted and alone, so that what is left to warn of is what no trust would change.
-                let layers = Layers { project, trust: Trust::Trusted, ..Layers::default() };
-                let resolved = resolve(layers);
-                let warnings = resolved.iter().flat_map(Resolved::warnings);
-                checked.warnings = warnings.map(ToString::to_string).collect();
-            }
+        let mut entries = match parse_file(&text, &name, layer) {
+            Ok(entries) => entries,
             Err(errors) => {
-                checked.said = errors.iter().map(ToString::to_string).collect();
-                checked.errors = errors.iter().map(|error| object!(error)).collect();
+                checked.refuse(&errors);
+                return checked;
+            }
+        };
+        let file = context.resolve(path);
+        let base = file.parent().unwrap_or(&context.cwd);
+        Anchor { base, home: &context.home, workspace: base }.entries(&mut entries);
+        // Trusted and alone, so that what is left to warn of is what no trust would change.
+        let layers = match layer {
+            FileLayer::Host => Layers { host: entries, ..Layers::default() },
+            FileLayer::Project => {
+                Layers { project: entries, trust: Trust::Trusted, ..Layers::default() }
+            }
+        };
+        if let Ok(resolved) = resolve(layers) {
+            checked.refuse(unknown_denial(&resolved, &name).as_slice());
+            if !is_host {
+                checked.warnings = resolved.warnings().iter().map(ToString::to_string).collect();
             }
         }
         checked
+    }
+
+    fn refuse(&mut self, errors: &[ConfigError]) {
+        self.said.extend(errors.iter().map(ToString::to_string));
+        self.errors.extend(errors.iter().map(|error| object!(error)));
     }
 
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {

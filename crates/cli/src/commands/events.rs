@@ -4,6 +4,8 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
+use cofferdam_core::event::EventKind;
 use cofferdam_core::id::RunId;
 use cofferdam_core::inert::Inert;
 use cofferdam_sandbox::events::Journal;
@@ -25,7 +27,8 @@ pub(crate) struct EventsArgs {
     /// Only this run: its id, the end of it, or `last`.
     run: Option<String>,
     /// Only events of this type.
-    #[arg(long = "type", value_name = "TYPE")]
+    #[arg(long = "type", value_name = "TYPE", hide_possible_values = true,
+          value_parser = PossibleValuesParser::new(EventKind::TYPES))]
     kind: Option<String>,
     /// Go on as events happen, until interrupted.
     #[arg(short, long)]
