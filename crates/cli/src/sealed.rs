@@ -16,11 +16,11 @@ use cofferdam_core::record::Record;
 use cofferdam_core::spec::Mode;
 use cofferdam_sandbox::changes::{ChangeSet, Selection};
 use cofferdam_sandbox::runs::{FindError, Store};
-use cofferdam_sandbox::session::look;
+use cofferdam_sandbox::session::{Live, live, look};
 use cofferdam_sandbox::state::StateDir;
 
 use crate::commands::session;
-use crate::context::Context;
+use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -99,7 +99,7 @@ impl Sealed {
         context: &Context,
     ) -> Result<Self, Failure> {
         let id = record.run;
-        let Some(changes) = &record.changes else { return Err(without_changes(&record)) };
+        let Some(changes) = &record.changes else { return Err(without_changes(store, &record)) };
         let set = ChangeSet::open(&store.dir(id), &changes.manifest).map_err(|error| {
             Failure::from(error).hint("`cofferdam audit verify` tells what else was changed")
         })?;
@@ -123,8 +123,14 @@ impl Sealed {
 }
 
 /// Why a run has no change set, and what to do.
-fn without_changes(record: &Record) -> Failure {
+fn without_changes(store: &Store, record: &Record) -> Failure {
     let run = record.run.short();
+    if goes_on(store, record) {
+        let me = program();
+        return Failure::new(Exit::Failed, anyhow::anyhow!("session {run} is still going on"))
+            .hint(format!("to see or apply what it has changed so far, say --session: {me} diff --session {run}"))
+            .hint(format!("to end it: {me} session stop {run}"));
+    }
     let class = record.outcome.as_ref().map(|outcome| outcome.class);
     let mode = record.plan.as_ref().map(|plan| plan.workspace.mode);
     let (why, remedy) = match (class, mode) {
@@ -148,6 +154,12 @@ fn without_changes(record: &Record) -> Failure {
         _ => ("has no sealed changes", "run `cofferdam gc`, which seals what a dead run has left"),
     };
     Failure::new(Exit::Failed, anyhow::anyhow!("run {run} {why}")).hint(remedy)
+}
+
+/// Whether it is a session that answers.
+fn goes_on(store: &Store, record: &Record) -> bool {
+    let is_it = |live: &Live| live.record.run == record.run && live.jobs.is_some();
+    live(store).is_ok_and(|all| all.iter().any(is_it))
 }
 
 /// The paths that were named on the command line. None named means all.

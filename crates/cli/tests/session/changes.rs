@@ -19,6 +19,11 @@ fn half_is_applied_and_the_other_half_stays_to_be_reviewed() {
         let session = Session::start(env, &[]);
         session.exec(&[], "echo new > one; echo new > two; rm gone; mkdir d; echo x > d/made");
         let here = ["--session", "last"];
+        // Before anybody has looked, the newest run is the session itself.
+        for command in ["diff", "apply"] {
+            let said = env.run([command]).assert_exit(1).stderr_text().into_owned();
+            assert!(said.contains("diff --session ") && !said.contains("gc"), "{said}");
+        }
         assert_eq!(names(env, &here), ["d", "d/made", "gone", "one", "two"]);
         env.run(["apply", "--session", "last", "one", "gone"]).assert_exit(0);
         let host = |name: &str| std::fs::read_to_string(env.workspace().join(name)).ok();
