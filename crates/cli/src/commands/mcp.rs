@@ -11,6 +11,7 @@ use cofferdam_core::quantity::Span;
 use cofferdam_server::mcp::{ApplyTool, Setting, serve_http, serve_stdio};
 
 use super::run::SandboxArgs;
+use super::session::silence;
 use crate::asking::Wanted;
 use crate::context::{self, Context};
 use crate::exit::Exit;
@@ -36,7 +37,7 @@ pub(crate) struct McpArgs {
     http: Option<SocketAddr>,
     /// Over HTTP: forget a client that has asked for nothing for so long, and end its session [default: 30 minutes
     /// more than a command may take].
-    #[arg(long, value_name = "SPAN", requires = "http")]
+    #[arg(long, value_name = "SPAN", requires = "http", value_parser = silence)]
     idle_stop: Option<Span>,
     #[command(flatten)]
     sandbox: SandboxArgs,

@@ -19,6 +19,7 @@ use cofferdam_sandbox::state::StateDir;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, refused};
+pub(super) use start::silence;
 
 /// Hold a sandbox for many commands, at once or one after the other.
 ///

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 use clap::Args;
 use cofferdam_core::id::RunId;
-use cofferdam_core::quantity::Span;
+use cofferdam_core::quantity::{NotAQuantity, Span};
 use cofferdam_sandbox::changes::carry_checkpoints;
 use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::runs::Store;
@@ -36,8 +36,8 @@ pub(crate) struct StartArgs {
 pub(crate) struct HoldArgs {
     #[command(flatten)]
     sandbox: SandboxArgs,
-    /// End it when nothing has run in it for so long.
-    #[arg(long, value_name = "SPAN")]
+    /// End it when nothing has run in it for so long: 1s or more.
+    #[arg(long, value_name = "SPAN", value_parser = silence)]
     idle_stop: Option<Span>,
     /// End it with the process at the other end of its standard input.
     #[arg(long, hide = true)]
@@ -45,6 +45,16 @@ pub(crate) struct HoldArgs {
     /// Print the id as JSON.
     #[arg(long)]
     json: bool,
+}
+
+/// How long nothing may happen. Where that is no time at all, it is over before it began.
+pub(crate) fn silence(text: &str) -> Result<Span, String> {
+    match text.parse() {
+        Ok(span) if span < Span::secs(1) => {
+            Err("it would end at once: give it 1s or more, as in 30m".to_owned())
+        }
+        read => read.map_err(|error: NotAQuantity| error.to_string()),
+    }
 }
 
 pub(crate) fn run(args: &StartArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
