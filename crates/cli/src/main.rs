@@ -241,7 +241,9 @@ fn or_not_run(otherwise: Exit) -> Exit {
     let mut words = words.iter().map(|word| word.to_str());
     match (words.next().flatten(), words.next().flatten()) {
         (Some("run" | "shell" | "step"), _) => Exit::NotRun,
-        (Some("session"), Some("start" | "hold" | "exec")) => Exit::NotRun,
+        (Some("session"), Some("exec")) => Exit::NotRun,
+        // It runs nothing of its own, and wrong use of it is that of any other command.
+        (Some("session"), Some("start" | "hold")) if otherwise != Exit::Usage => Exit::NotRun,
         _ => otherwise,
     }
 }

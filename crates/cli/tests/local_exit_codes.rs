@@ -175,11 +175,11 @@ fn in_a_directory_that_is_gone_nothing_ran_and_what_needs_none_works() {
 #[test]
 fn a_session_that_was_asked_for_in_wrong_words_did_not_start() {
     let env = env();
-    env.run(["session", "start", "--frob"]).assert_exit(125);
+    env.run(["session", "start", "--frob"]).assert_exit(2);
     env.run(["session", "start", "--idle-stop", "0"])
-        .assert_exit(125)
+        .assert_exit(2)
         .assert_stderr_has("1s or more");
-    env.run(["session", "ls", "--frob"]).assert_exit(2);
+    env.run(["session", "exec", "--frob"]).assert_exit(125);
 }
 
 #[test]
