@@ -33,7 +33,7 @@ use super::SetError;
 use super::halt::{Halted, halted};
 pub(crate) use attributes::{Marks, is_opaque};
 pub(super) use before::Befores;
-pub(super) use content::{LARGEST_KEPT, bytes_of};
+pub(super) use content::{LARGEST_KEPT, bytes_of, read_all};
 pub(crate) use dir::{Dir, Side};
 pub(super) use inherited::Inherited;
 pub(super) use out::{Out, Written};

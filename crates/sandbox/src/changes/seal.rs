@@ -330,7 +330,7 @@ fn workspace(host: &HostPath) -> Result<Dir, SealError> {
 /// Of a manifest that was renamed into its place before whoever sealed died.
 fn what_was_sealed(mut file: &File) -> Result<Sealed, SealError> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(file).map_err(ManifestError::Io)?;
+    read_all(file, &mut hasher).map_err(ManifestError::Io)?;
     io::Seek::seek(&mut file, io::SeekFrom::Start(0)).map_err(ManifestError::Io)?;
     let mut summary = Summary::default();
     let mut entries = ManifestReader::begin(BufReader::new(file))?;

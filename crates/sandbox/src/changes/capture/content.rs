@@ -30,11 +30,18 @@ pub(crate) fn hash(
     if allocated + SPARSE < size {
         hash_sparse(file, size, &mut hasher, halt)?;
     } else if size > UNINTERRUPTED {
-        hasher.update_reader(halt.reader(file))?;
+        read_all(halt.reader(file), &mut hasher)?;
     } else if size > 0 {
-        hasher.update_reader(file)?;
+        read_all(file, &mut hasher)?;
     }
     Ok(Some(hasher.finalize().into()))
+}
+
+/// Apart from those who call it: it has a large buffer on its stack, which the kernel would have to provide for whoever has nothing
+/// to read as well.
+#[inline(never)]
+pub(crate) fn read_all(from: impl io::Read, hasher: &mut blake3::Hasher) -> io::Result<()> {
+    hasher.update_reader(from).map(|_| ())
 }
 
 /// A file of this size is read in no time.
@@ -61,7 +68,7 @@ fn hash_sparse(
         if data < size {
             let hole = seek(&*file, SeekFrom::Hole(data))?.min(size);
             file.seek(From::Start(data))?;
-            hasher.update_reader(halt.reader((&mut *file).take(hole - data)))?;
+            read_all(halt.reader((&mut *file).take(hole - data)), hasher)?;
             at = hole;
         } else {
             at = size;
