@@ -78,8 +78,10 @@ pub enum Cause {
     Own,
     WallTimeout,
     IdleTimeout,
-    /// The disk that it writes to has no more left than is kept free.
-    DiskFull,
+    /// The disk that it writes to has no more left than is kept free: so many bytes.
+    DiskFull {
+        kept: u64,
+    },
     /// We were told to stop by this signal and passed it on.
     Canceled(i32),
 }
@@ -353,17 +355,17 @@ impl Supervisor<'_> {
             self.cause = if wall.is_some() { Cause::WallTimeout } else { Cause::IdleTimeout };
             self.watch.notice(&Notice::TimedOut { limit, idle: wall.is_none() });
             self.stop("timeout", Signal::TERM)?;
-        } else if self.patience.disk.as_mut().is_some_and(Lookout::sees_the_end) {
-            self.cause = Cause::DiskFull;
+        } else if let Some(kept) = self.patience.disk.as_mut().and_then(Lookout::sees_the_end) {
+            self.cause = Cause::DiskFull { kept };
             self.stop("disk", Signal::KILL)?;
         }
         Ok(())
     }
 
-    /// Asks the command to end and sets the time of the kill.
+    /// Asks the command to end and sets the time of the kill. Only then is it told: whoever fills a disk goes on meanwhile.
     fn stop(&mut self, reason: &'static str, signal: Signal) -> Result<(), SysError> {
-        self.watch.notice(&Notice::Stopping { reason, signal: signal.as_raw() });
         self.signal(signal)?;
+        self.watch.notice(&Notice::Stopping { reason, signal: signal.as_raw() });
         // A stopped process acts on no request but this one.
         self.signal(Signal::CONT)?;
         self.kill_at = Some(Instant::now() + self.patience.grace);

@@ -160,9 +160,10 @@ table! {
         "Bytes kept of each output stream: its head and its tail. The true total is always counted.";
     SandboxDiskReserve "sandbox.disk_reserve", None, Files,
         Form::Size { min: ByteSize(0), max: None }, Larger, Value::Size(ByteSize::mib(512)),
-        "Bytes that a run leaves free on the disk of the state directory, where its writes are kept: it is stopped \
-         before it takes more, and not begun where less is free. Of a small disk, a twentieth; and of its inodes a \
-         hundredth. `0` sets no bound.";
+        "Bytes that are to stay free on the disk of the state directory, where a run's writes are kept: it is stopped \
+         when it is seen that less is free, and not begun where less is. Of a small disk, a twentieth; and of its \
+         inodes a hundredth. It is no quota: what is written between two looks, a millisecond of it or a whole file \
+         that one call allocates, is written. `0` sets no bound.";
     SandboxRelax "sandbox.relax", Some("--relax"), HostFile,
         Form::Relax, Fewer, Value::Relax([].into()),
         "Guarantees that a run may do without where the host cannot give them. They show in the receipt.";

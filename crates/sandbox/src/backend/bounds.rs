@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use cofferdam_core::plan::Plan;
+use cofferdam_core::quantity::ByteSize;
 use cofferdam_core::refusal::{Refusal, Rule};
-use cofferdam_core::spec::{Limits, Mode};
+use cofferdam_core::spec::Mode;
 use cofferdam_native::reserve::{Lookout, Reserve};
 use cofferdam_native::supervise::Patience;
 
@@ -31,11 +32,18 @@ pub(crate) fn written_to<'a>(plan: &'a Plan, dir: &'a Path) -> &'a Path {
     }
 }
 
-pub(crate) fn disk_full(plan: &Plan) -> String {
-    let kept = plan.limits.disk_reserve;
+/// Why a run was stopped on a disk of which so many bytes are kept.
+pub(crate) fn disk_full(kept: u64) -> String {
+    let kept = rounded(kept);
     format!(
         "stopped, because the disk that it writes to is to keep {kept} and some inodes free (`sandbox.disk_reserve`)"
     )
+}
+
+/// A part of a disk is seldom a round number.
+fn rounded(bytes: u64) -> ByteSize {
+    let unit = if bytes < ByteSize::MIB { 1 } else { ByteSize::MIB };
+    ByteSize(bytes / unit * unit)
 }
 
 pub(crate) fn reserve<'a>(plan: &Plan, dir: &'a Path) -> Reserve<'a> {
@@ -45,20 +53,21 @@ pub(crate) fn reserve<'a>(plan: &Plan, dir: &'a Path) -> Reserve<'a> {
 /// A run that would be stopped at once is not begun.
 pub(crate) fn leaves_room(plan: &Plan, state: &Path) -> Result<(), Refusal> {
     let dir = written_to(plan, state);
-    if !reserve(plan, dir).is_used_up() {
+    let reserve = reserve(plan, dir);
+    if !reserve.is_used_up() {
         return Ok(());
     }
-    let Limits { disk_reserve, .. } = plan.limits;
+    let kept = rounded(reserve.kept());
     Err(Refusal {
         rule: Rule::HostRange,
         field: "sandbox.disk_reserve".to_owned(),
         message: format!(
-            "the disk of {} has less than {disk_reserve} free, or hardly an inode",
+            "the disk of {} has less than {kept} free, or hardly an inode",
             dir.display()
         ),
         remedy:
-            "remove old runs with `cofferdam gc --older-than 7d`, make room on that disk, or set \
-                 `sandbox.disk_reserve` lower in the host file"
+            "throw away what runs have changed with `cofferdam discard`, remove old ones with `cofferdam gc \
+                 --older-than 7d`, make room on that disk, or set `sandbox.disk_reserve` lower in the host file"
                 .to_owned(),
     })
 }

@@ -131,7 +131,7 @@ pub(super) fn outcome(plan: &Plan, status: Status, cause: Cause) -> Outcome {
             let span = plan.limits.idle_timeout.map(|s| s.to_string()).unwrap_or_default();
             (OutcomeClass::TimedOut, format!("no output for {span}"))
         }
-        Cause::DiskFull => (OutcomeClass::Canceled, disk_full(plan)),
+        Cause::DiskFull { kept } => (OutcomeClass::Canceled, disk_full(kept)),
         Cause::Canceled(signal) => {
             let signal_of = own.signal.or(Some(signal));
             let message = format!("stopped by signal {signal}");

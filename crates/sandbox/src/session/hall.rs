@@ -65,8 +65,10 @@ pub(super) enum Over {
     Signal(i32),
     /// The sandbox is dead.
     Dead,
-    /// The disk has no more left than is kept free.
-    DiskFull,
+    /// The disk has no more left than is kept free: so many bytes.
+    DiskFull {
+        kept: u64,
+    },
 }
 
 impl<'a> Hall<'a> {
@@ -113,7 +115,7 @@ impl<'a> Hall<'a> {
             // Nobody waits there any more, whatever becomes of the rest.
             door::close(listener);
             // What writes must not go on writing while it is asked.
-            if !matches!(over, Ok(Over::Dead | Over::DiskFull)) {
+            if !matches!(over, Ok(Over::Dead | Over::DiskFull { .. })) {
                 self.wind_down();
             }
             // With it ends all that still runs, and so all who watch it.
@@ -162,8 +164,8 @@ impl<'a> Hall<'a> {
             if left == Some(Duration::ZERO) {
                 return Ok(Over::Idle);
             }
-            if disk.as_mut().is_some_and(Lookout::sees_the_end) {
-                return Ok(Over::DiskFull);
+            if let Some(kept) = disk.as_mut().and_then(Lookout::sees_the_end) {
+                return Ok(Over::DiskFull { kept });
             }
             let look = disk.map(|disk| disk.next().saturating_duration_since(Instant::now()));
             let left = [left, look].into_iter().flatten().min();
@@ -308,7 +310,7 @@ impl<'a> Hall<'a> {
 }
 
 impl Over {
-    pub(super) fn outcome(self, plan: &Plan) -> Outcome {
+    pub(super) fn outcome(self) -> Outcome {
         match self {
             Self::Asked => Outcome::exited(0),
             Self::Idle => Outcome::exited(0).with_message("nothing was run for so long"),
@@ -317,7 +319,9 @@ impl Over {
                 let message = format!("stopped by signal {signal}");
                 Outcome::ended(OutcomeClass::Canceled, Some(signal), message)
             }
-            Self::DiskFull => Outcome::ended(OutcomeClass::Canceled, None, disk_full(plan)),
+            Self::DiskFull { kept } => {
+                Outcome::ended(OutcomeClass::Canceled, None, disk_full(kept))
+            }
             Self::Dead => {
                 let message = "the sandbox's first process died";
                 Outcome::ended(OutcomeClass::SandboxFailure, None, message)

@@ -89,7 +89,7 @@ impl std::fmt::Debug for Holder<'_> {
 impl Occupant for Holder<'_> {
     fn occupy(&self, room: &Room, plan: &Plan, stage: &Stage<'_>) -> Outcome {
         match self.serve(room, plan, stage) {
-            Ok(over) => over.outcome(plan),
+            Ok(over) => over.outcome(),
             Err(error) => {
                 let message = format!("the session could not be held: {error}");
                 Outcome::ended(OutcomeClass::SandboxFailure, None, message)

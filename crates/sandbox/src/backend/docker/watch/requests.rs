@@ -35,8 +35,8 @@ impl Watch<'_> {
             self.cause = if wall.is_some() { Cause::WallTimeout } else { Cause::IdleTimeout };
             self.observer.notice(&Notice::TimedOut { limit, idle: wall.is_none() });
             self.stop("timeout", SIGTERM)?;
-        } else if self.limits.disk.as_mut().is_some_and(Lookout::sees_the_end) {
-            self.cause = Cause::DiskFull;
+        } else if let Some(kept) = self.limits.disk.as_mut().and_then(Lookout::sees_the_end) {
+            self.cause = Cause::DiskFull { kept };
             self.stop("disk", SIGKILL)?;
         }
         Ok(())
