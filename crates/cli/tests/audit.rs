@@ -164,3 +164,48 @@ fn an_event_of_a_type_that_there_is_not_is_wrong_usage() {
     let started = env.run(["events", "--type", "sandbox.started", "--json"]);
     assert!(started.assert_exit(0).stdout_text().contains("sandbox.started"));
 }
+
+/// What cannot be written whole leaves no beginning of it: that would look like a log that somebody changed.
+#[test]
+fn a_record_that_does_not_fit_leaves_nothing_of_itself() {
+    let env = env();
+    let before = some_runs(&env);
+    let log = env.state_dir().join("audit.jsonl");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    // A bound on the size of files stops a write in the middle, as a full disk does.
+    let bound = fs::metadata(&log).unwrap().len() + 100;
+    let mut bounded = env.program("sh");
+    let script = format!("trap '' XFSZ; exec prlimit --fsize={bound} \"$@\"");
+    bounded.args([
+        "-c",
+        &script,
+        "sh",
+        env!("CARGO_BIN_EXE_cofferdam"),
+        "gc",
+        "--older-than",
+        "1s",
+    ]);
+    env.finish(bounded).assert_exit(1).assert_stderr_has("File too large");
+    let text = fs::read_to_string(&log).unwrap();
+    assert_eq!(text, before.join("\n") + "\n");
+    env.run(["audit", "verify"]).assert_exit(0);
+    env.run(["gc", "--older-than", "1s"]).assert_exit(0);
+    assert!(!env.events().iter().any(|event| event["type"] == "audit.recovered"));
+    env.run(["audit", "verify"]).assert_exit(0);
+}
+
+/// The writer died in the middle of a line, and nobody has written since.
+#[test]
+fn an_interrupted_write_is_not_taken_for_tampering() {
+    let env = env();
+    let lines = some_runs(&env);
+    let log = env.state_dir().join("audit.jsonl");
+    let whole = lines.join("\n") + "\n";
+    fs::write(&log, whole.clone() + "{\"seq\":99,\"ts\"").unwrap();
+    env.run(["audit", "verify"]).assert_exit(0).assert_stdout_has("its last 14 bytes");
+    let answer = env.run(["audit", "verify", "--json"]);
+    assert_eq!(answer.assert_exit(0).json()["torn_bytes"], 14);
+    // With a record that is known to have been written it is another matter.
+    fs::write(&log, &whole[..whole.len() - 20]).unwrap();
+    env.run(["audit", "verify"]).assert_exit(1).assert_stderr_has("audit.head knows of it");
+}

@@ -71,15 +71,19 @@ pub(crate) fn run(
         AuditCommand::Verify { anchor, file, json: as_json } => {
             let anchors =
                 anchor.iter().map(|text| parse_anchor(text)).collect::<Result<Vec<_>, _>>()?;
+            let mut torn_bytes = 0;
             let answer = match file {
                 Some(path) => verify_file(&context.resolve(path), anchors)?,
                 None => match verify(&state, &anchors) {
-                    Ok(report) => Ok(report.head),
+                    Ok(report) => {
+                        torn_bytes = report.torn_bytes;
+                        Ok(report.head)
+                    }
                     Err(VerifyError::Broken(broken)) => Err(broken),
                     Err(VerifyError::State(error)) => return Err(error.into()),
                 },
             };
-            report(&answer, *as_json, out)
+            report(&answer, torn_bytes, *as_json, out)
         }
         AuditCommand::Export { run, output } => {
             let lines = export(&state, run.as_deref(), context)?;
@@ -100,12 +104,28 @@ pub(crate) fn run(
 
 fn report(
     answer: &Result<Head, Broken>,
+    torn_bytes: u64,
     as_json: bool,
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
     match answer {
-        Ok(head) if as_json => json::print(out, &object!({ "ok": true, "head": head }))?,
-        Ok(head) => writeln!(out, "the audit log holds: {} records, head {}", head.seq, head.hash)?,
+        Ok(head) if as_json => {
+            let mut answer = object!({ "ok": true, "head": head });
+            if torn_bytes > 0 {
+                answer["torn_bytes"] = torn_bytes.into();
+            }
+            json::print(out, &answer)?;
+        }
+        Ok(head) => {
+            writeln!(out, "the audit log holds: {} records, head {}", head.seq, head.hash)?;
+            if torn_bytes > 0 {
+                writeln!(
+                    out,
+                    "its last {torn_bytes} bytes are the beginning of a record whose writing was interrupted; the next \
+                     record takes their place, and says so"
+                )?;
+            }
+        }
         Err(broken) if as_json => {
             let message = broken.to_string();
             json::print(out, &object!({ "ok": false, "first_bad": broken, "message": message }))?;

@@ -32,8 +32,8 @@ impl Journal {
         Self { state: state.clone(), files: None }
     }
 
-    /// Appends events, given as they are to stand in the log, with one write. Where the last writer died
-    /// in the middle of a line, that is put right first and leaves an event of its own.
+    /// Appends events, given as they are to stand in the log, with one write: all of them, or none. Where the last
+    /// writer died in the middle of a line, that is put right first and leaves an event of its own.
     pub(crate) fn append(
         &mut self,
         events: &[Map<String, Value>],
@@ -59,6 +59,7 @@ impl Journal {
     ) -> Result<Head, StateError> {
         let path = self.state.audit_log();
         let (mut head, torn_bytes) = self.current_head(files)?;
+        let start = head.bytes;
         let recovered = (torn_bytes > 0).then(|| recovered(first, torn_bytes));
         // Somebody may have cut the log inside a line; ours must not become part of it.
         let mut text =
@@ -68,9 +69,17 @@ impl Journal {
             text.push_str(&line);
             head = next;
         }
-        files.log.write_all(text.as_bytes()).map_err(StateError::io("write to", &path))?;
-        self.write_head(&files.head, &head)?;
-        Ok(head)
+        let written = files.log.write_all(text.as_bytes());
+        let written = written.map_err(StateError::io("write to", &path));
+        match written.and_then(|()| self.write_head(&files.head, &head)) {
+            Ok(()) => Ok(head),
+            Err(error) => {
+                // All or nothing: a full disk takes the beginning of a line. Where not even this can be done, the next
+                // writer takes it out.
+                files.log.set_len(start).ok();
+                Err(error)
+            }
+        }
     }
 
     fn open(&self) -> Result<Files, StateError> {
@@ -240,6 +249,29 @@ mod tests {
         assert_eq!(report.head.seq, 3);
         let text = fs::read_to_string(state.audit_log()).unwrap();
         assert!(text.contains("audit.recovered"), "{text}");
+    }
+
+    /// Whoever looks before the next writer came sees an interrupted write, and no tampering: unless somebody knows of the
+    /// record, which then was whole.
+    #[test]
+    fn a_torn_last_line_is_told_from_one_that_was_cut() {
+        let (_dir, state, mut journal) = journal();
+        journal.append(&[event("one")]).unwrap();
+        let whole = fs::read(state.audit_log()).unwrap();
+        journal.append(&[event("two")]).unwrap();
+        let two = fs::read(state.audit_log()).unwrap();
+        let cut = whole.len() + 30;
+        fs::write(state.audit_log(), &two[..cut]).unwrap();
+        assert_eq!(verify(&state, &[]).unwrap_err().broken().unwrap().seq, 2, "the head knows it");
+        fs::write(state.audit_log(), &whole).unwrap();
+        fs::remove_file(state.audit_head()).unwrap();
+        Journal::new(&state).append(&[event("three")]).unwrap();
+        let mut log = File::options().append(true).open(state.audit_log()).unwrap();
+        log.write_all(&two[whole.len()..cut]).unwrap();
+        let report = verify(&state, &[]).unwrap();
+        assert_eq!((report.head.seq, report.torn_bytes), (2, 30));
+        log.write_all(b"\n").unwrap();
+        assert!(verify(&state, &[]).is_err(), "a whole line is not torn");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::{self, BufRead, BufReader};
 
 use cofferdam_core::chain::{Broken, Fault, Head, Known, Verifier};
 use cofferdam_core::event::EventKind;
@@ -19,6 +19,9 @@ pub struct Report {
     pub head: Head,
     /// Records known from elsewhere that were found in it: the head file, runs, anchors given.
     pub anchors: usize,
+    /// Bytes after the last whole record: the beginning of one whose writer has not come further, or never will. The next
+    /// writer takes them out.
+    pub torn_bytes: u64,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -54,14 +57,24 @@ pub fn verify(state: &StateDir, anchors: &[Known]) -> Result<Report, VerifyError
     let mut closed = BTreeMap::new();
     let mut ledgers = BTreeMap::new();
     let mut lines = 0;
+    let mut torn_bytes = 0;
     let mut verifier = Verifier::new(known);
     match File::open(&path) {
         Ok(file) => {
-            for line in BufReader::new(file).split(b'\n') {
-                let line = line.map_err(StateError::io("read", &path))?;
+            let mut log = BufReader::new(file);
+            while let Some((line, end)) =
+                next_line(&mut log).map_err(StateError::io("read", &path))?
+            {
                 // Bytes that are not text cannot be a line of ours; the verifier says so.
-                let line = String::from_utf8_lossy(&line);
-                let entry = verifier.feed(&line).map_err(VerifyError::Broken)?;
+                let entry = match (verifier.feed(&String::from_utf8_lossy(&line)), end) {
+                    (Ok(entry), _) => entry,
+                    // Nobody has been told of it: what is known to have been written is looked for below.
+                    (Err(Broken { fault: Fault::Unreadable, .. }), End::Missing) => {
+                        torn_bytes = line.len() as u64;
+                        break;
+                    }
+                    (Err(broken), _) => return Err(VerifyError::Broken(broken)),
+                };
                 lines += 1;
                 let Some(run) = entry.event.run else { continue };
                 if let Some(ledger) = entry.event.kind.ledger() {
@@ -98,5 +111,24 @@ pub fn verify(state: &StateDir, anchors: &[Known]) -> Result<Report, VerifyError
             return Err(VerifyError::Broken(Broken { line, seq, fault }));
         }
     }
-    Ok(Report { head, anchors })
+    Ok(Report { head, anchors, torn_bytes })
+}
+
+/// How a line ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Newline,
+    /// It is the last, and was not written to its end.
+    Missing,
+}
+
+/// The next line, without its newline.
+fn next_line(log: &mut impl BufRead) -> io::Result<Option<(Vec<u8>, End)>> {
+    let mut line = Vec::new();
+    if log.read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    let end =
+        if line.pop_if(|last| *last == b'\n').is_some() { End::Newline } else { End::Missing };
+    Ok(Some((line, end)))
 }
