@@ -1,11 +1,21 @@
 //! How a command fails: an exit code, what went wrong, and what to do about it.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use cofferdam_core::inert::Inert;
 use cofferdam_core::refusal::{Refusal, Rule};
 
 use crate::exit::Exit;
+
+/// What to do about a full disk, where the error comes with nothing better.
+const MAKE_ROOM: &str = "make room: `cofferdam discard` throws away what a run changed, and `cofferdam gc --older-than \
+                         1h` removes runs";
+
+/// Whether a disk was full.
+fn is_for_want_of_space(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    kinds.map(io::Error::kind).any(|kind| kind == io::ErrorKind::StorageFull)
+}
 
 /// An error on its way to the user. Printed once, in `main`.
 #[derive(Debug)]
@@ -35,7 +45,9 @@ impl Failure {
     pub(crate) fn print(&self, to: &mut dyn Write) -> std::io::Result<()> {
         let chain: Vec<String> = self.error.chain().map(ToString::to_string).collect();
         let mut text = format!("error: {}\n", Inert::block(&chain.join(": ")));
-        for hint in &self.hints {
+        let room =
+            (self.hints.is_empty() && is_for_want_of_space(&self.error)).then_some(MAKE_ROOM);
+        for hint in self.hints.iter().map(String::as_str).chain(room) {
             text.push_str(&format!("remedy: {}\n", Inert::block(hint)));
         }
         to.write_all(text.as_bytes())

@@ -66,6 +66,7 @@ pub use ranges::Ranges;
 pub use rights::{as_put, mode_difference};
 pub use seal::{SealError, SealRequest, Sealed};
 pub use selection::{Part, Selection};
+pub(crate) use set::OBJECTS;
 pub use set::{ChangeSet, REPOSITORY, SetError};
 pub use settled::{Look, carry_checkpoints, looks};
 pub use touched::{Touched, touched};

@@ -45,6 +45,7 @@ pub mod shell;
 pub mod state;
 pub mod terminal;
 
+mod ballast;
 mod cause;
 mod clock;
 mod spare;

@@ -1,14 +1,22 @@
 //! Removes runs that nobody needs any more, and writes down that they were removed: a run that is merely
 //! gone contradicts the log.
 
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
 use cofferdam_core::event::EventKind;
 use cofferdam_core::id::RunId;
 use cofferdam_core::quantity::Span;
+use cofferdam_core::receipt::CleanupReceipt;
 use cofferdam_core::record::Record;
 use cofferdam_core::redact::Redactor;
 use cofferdam_core::spec::Purpose;
+use cofferdam_native::{COPY, UPPER};
 
-use crate::changes::{ChangeSet, EntryState, Ledger, Turn, TurnError};
+use crate::ballast::Ballast;
+use crate::changes::seal::AWAY;
+use crate::changes::{ChangeSet, EntryState, Ledger, OBJECTS, Turn, TurnError};
 use crate::clock;
 use crate::runs::{Scribe, Store};
 use crate::state::{StateDir, StateError};
@@ -36,12 +44,11 @@ pub fn prune(
     age: Span,
     pending: Pending,
 ) -> Result<Pruned, StateError> {
-    let store = Store::new(state);
+    let (store, ballast) = (Store::new(state), Ballast::of(state));
+    ballast.ease();
     let before = clock::now().unix_millis().saturating_sub(age.millis);
-    let mut pruned = Pruned::default();
-    // What is still marked has something left to be cleaned up, which may be a mount.
-    let marked = store.active()?;
-    for run in store.ids()?.into_iter().filter(|run| !marked.contains(run)) {
+    let (mut pruned, mut waiting) = (Pruned::default(), Vec::new());
+    for run in store.ids()? {
         // One that cannot be read is shown by `runs`; it is not for us to decide that it may go.
         let Ok(record) = store.record(run) else { continue };
         if record.finished_at.is_none_or(|at| at.unix_millis() >= before) {
@@ -49,10 +56,23 @@ pub fn prune(
         }
         if pending == Pending::Kept && is_undecided(&store, &record) {
             pruned.kept.push(run);
-        } else if remove(state, actor, record)? {
+            continue;
+        }
+        match remove_old(state, actor, &store, record.clone()) {
+            Ok(true) => pruned.removed.push(run),
+            Ok(false) => {}
+            // Another may make the room.
+            Err(error) if error.is_for_want_of_space() => waiting.push(record),
+            Err(error) => return Err(error),
+        }
+    }
+    for record in waiting {
+        let run = record.run;
+        if remove_old(state, actor, &store, record)? {
             pruned.removed.push(run);
         }
     }
+    ballast.keep();
     Ok(pruned)
 }
 
@@ -74,6 +94,40 @@ fn is_undecided(store: &Store, record: &Record) -> bool {
         .any(|entry| matches!(ledger.state(entry), EntryState::Pending | EntryState::Partly { .. }))
 }
 
+/// Removes one run, with the mark that it may still have. `false` where it is still needed.
+fn remove_old(
+    state: &StateDir,
+    actor: &str,
+    store: &Store,
+    record: Record,
+) -> Result<bool, StateError> {
+    let run = record.run;
+    if !store.active()?.contains(&run) {
+        return remove(state, actor, record);
+    }
+    let Some(_claim) = unsealed(state, store, &record)? else { return Ok(false) };
+    let is_removed = remove(state, actor, record)?;
+    if is_removed {
+        store.discard(run)?;
+    }
+    Ok(is_removed)
+}
+
+/// Takes over a run that is marked only because what it changed could not be sealed, as on a disk that has no room for
+/// the manifest. Whatever else is marked has something left to be cleaned up, which may be a mount.
+fn unsealed(state: &StateDir, store: &Store, record: &Record) -> Result<Option<File>, StateError> {
+    let (run, dir) = (record.run, store.dir(record.run));
+    let is_gone = record
+        .cleanup
+        .as_ref()
+        .is_some_and(|cleanup| cleanup.receipt == CleanupReceipt::Terminated);
+    let is_elsewhere = dir.join(AWAY).exists() || state.mounts().join(run.to_string()).exists();
+    if record.unsealed.is_none() || !is_gone || is_elsewhere {
+        return Ok(None);
+    }
+    store.claim(run)
+}
+
 /// Removes one finished run. `false` where it is still needed.
 pub(crate) fn remove(state: &StateDir, actor: &str, record: Record) -> Result<bool, StateError> {
     // What is being applied or undone is needed; the next time will do.
@@ -88,9 +142,29 @@ pub(crate) fn remove(state: &StateDir, actor: &str, record: Record) -> Result<bo
     }
     let Record { run, workspace, finished_at, .. } = record;
     let mut scribe = Scribe::new(state, run, workspace, actor.to_owned(), Redactor::default());
-    scribe.event(EventKind::RunRemoved { finished_at })?;
     let dir = Store::new(state).dir(run);
-    remove_tree(&dir).map_err(StateError::io("remove", &dir))?;
+    match scribe.event(EventKind::RunRemoved { finished_at }) {
+        // No room to say so. What takes the most of it goes first: the log says nothing of that, so that whoever dies in
+        // between leaves a run that does not contradict it, and that is removed the next time.
+        Err(error) if error.is_for_want_of_space() => {
+            for bulk in [OBJECTS, UPPER, COPY] {
+                remove_dir(&dir.join(bulk))?;
+            }
+            scribe.event(EventKind::RunRemoved { finished_at })?;
+        }
+        said => said?,
+    }
+    remove_dir(&dir)?;
     turn.end()?;
     Ok(true)
+}
+
+/// Removes a directory, if it is there.
+fn remove_dir(dir: &Path) -> Result<(), StateError> {
+    match remove_tree(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(StateError::io("remove", dir)(error))
+        }
+        _ => Ok(()),
+    }
 }

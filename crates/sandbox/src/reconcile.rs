@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use crate::backend::docker::{self, Cleared};
 use crate::backend::local::MARKER;
+use crate::ballast::Ballast;
 use crate::changes::halt::Halt;
 use crate::changes::recover::{How, Recovered, recover};
 use crate::changes::turn::Others;
@@ -70,7 +71,11 @@ pub fn reconcile(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, State
 
 /// As [`reconcile`], and waits a moment for whoever cleans up or applies right now: when this says that it is
 /// done, nobody else is half-way.
+///
+/// It makes do with a full disk: what is kept for that is let go of first.
 pub fn reconcile_all(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateError> {
+    let ballast = Ballast::of(state);
+    ballast.ease();
     let mut done = reconcile_with(state, actor, Others::Await)?;
     for Abandoned { name, is_ours, left } in trial::sweep(state.root()) {
         if is_ours || !left.is_empty() {
@@ -79,6 +84,7 @@ pub fn reconcile_all(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, S
             done.push(Reconciled { whose: Whose::Trial(name), removed, left });
         }
     }
+    ballast.keep();
     Ok(done)
 }
 

@@ -26,6 +26,7 @@ use cofferdam_native::signals::Signals;
 use cofferdam_native::staging::staging;
 
 use crate::backend::{self, Finish, Occupant, Stage, Starter, Streams};
+use crate::ballast::Ballast;
 use crate::changes::halt::Halt;
 use crate::clock;
 use crate::engine::{Engine, Surroundings};
@@ -280,6 +281,8 @@ pub(crate) fn perform_with(
         Err(error) => error.finish(),
     };
     let (mut seen, trouble) = watcher.finish();
+    // What comes now has to be written down, however full the command has left the disk.
+    Ballast::of(state).ease();
     let _bases = seen.bases.take();
     // Where something of it may still run, sealing is for whoever sees it gone.
     let is_gone = finish.cleanup.receipt == CleanupReceipt::Terminated;

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
+use crate::ballast::Ballast;
+
 /// Version of the directory layout.
 const FORMAT: u32 = 1;
 
@@ -42,6 +44,16 @@ impl StateError {
     ) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
+
+    /// Whether it failed for want of space.
+    pub fn is_for_want_of_space(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if is_full(source))
+    }
+}
+
+/// Whether a disk, or what its owner may use of it, is full.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl StateDir {
@@ -61,6 +73,7 @@ impl StateDir {
                     keep_apart(dir);
                 }
                 write_atomically(&format, format!("{FORMAT}\n").as_bytes())?;
+                Ballast::of(&state).keep();
                 Ok(state)
             }
             Err(error) => Err(StateError::io("read", &format)(error)),

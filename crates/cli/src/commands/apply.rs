@@ -16,7 +16,7 @@ use cofferdam_core::record::Record;
 use cofferdam_sandbox::changes::apply::{
     ApplyError, ApplyRequest, Extent, Intent, Merging, Outcome, Site, apply,
 };
-use cofferdam_sandbox::changes::{ChangeSet, Inspector, Selection, Workspace};
+use cofferdam_sandbox::changes::{ChangeSet, Inspector, LedgerError, Selection, Workspace};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
@@ -256,6 +256,9 @@ pub(super) fn failure(error: ApplyError, record: &Record) -> Failure {
             .hint(format!("try again, or look at it with `{me} diff {run}`"));
     }
     let hint = match &error {
+        ApplyError::Ledger(LedgerError::State(state)) if state.is_for_want_of_space() => {
+            return error.into();
+        }
         ApplyError::NoSuchChange { .. } => {
             "`cofferdam diff --name-only` lists what it changed".to_owned()
         }

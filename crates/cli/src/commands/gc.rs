@@ -41,14 +41,27 @@ pub(crate) struct GcArgs {
 
 pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
     let state = StateDir::open(&context.state_dir)?;
-    let mut done = reconcile_all(&state, &context.actor)?;
+    let pending = if args.pending { Pending::Removed } else { Pending::Kept };
+    let remove_old = || match args.older_than {
+        Some(age) => prune(&state, &context.actor, age, pending),
+        None => Ok(Pruned::default()),
+    };
+    let mut removed = Vec::new();
+    let mut done = match reconcile_all(&state, &context.actor) {
+        // What nobody needs any more makes the room to write down what became of the rest.
+        Err(error) if args.older_than.is_some() && error.is_for_want_of_space() => {
+            removed = remove_old()?.removed;
+            reconcile_all(&state, &context.actor)?
+        }
+        done => done?,
+    };
     done.extend(sweep_engines(&state, &context.actor, &context.engines())?);
     let left = clear_waste(&state);
-    let pending = if args.pending { Pending::Removed } else { Pending::Kept };
-    let Pruned { removed, kept } = match args.older_than {
-        Some(age) => prune(&state, &context.actor, age, pending)?,
-        None => Pruned::default(),
-    };
+    let more = remove_old()?;
+    removed.extend(more.removed);
+    let kept = more.kept;
+    // What is removed for good has nothing left.
+    done.retain(|run| !matches!(run.whose, Whose::Run(run) if removed.contains(&run)));
     let clean = left.is_empty() && done.iter().all(|run| run.left.is_empty());
     if args.json {
         json::print(

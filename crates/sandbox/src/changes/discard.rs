@@ -10,7 +10,8 @@ use super::apply::{ApplyError, NAMED, Site};
 use super::ledger::{EntryState, Ledger, Operation, OperationKind};
 use super::selection::{Part, Selection};
 use super::turn::Turn;
-use super::{ChangeSet, recover};
+use super::{ChangeSet, Objects, recover};
+use crate::ballast::Ballast;
 use crate::clock;
 use crate::tree::remove_tree;
 
@@ -30,7 +31,11 @@ pub struct Discarded {
 
 /// Discards what is pending of the selection. A file that is to stay needs its directory, so the removal
 /// of that is discarded with it.
+///
+/// It makes do with a full disk, because it is what makes room on one.
 pub fn discard(site: Site<'_>, selection: &Selection) -> Result<Discarded, ApplyError> {
+    let ballast = Ballast::of(site.state);
+    ballast.ease();
     let mut turn = Turn::take(site.state, site.workspace.path())?;
     recover::take_over(&mut turn, site.state, site.actor)?;
     let mut set = ChangeSet::open(&site.dir(), site.sealed)?;
@@ -49,6 +54,14 @@ pub fn discard(site: Site<'_>, selection: &Selection) -> Result<Discarded, Apply
     done.entries = operation.entries.len();
     done.at_home = ledger.at_home();
     done.left = marks.iter().filter(|mark| **mark == Mark::Pending).count() as u64;
+    // Nothing that could be applied, or applied again after an undo, is left.
+    let all = marks.iter().all(|mark| matches!(mark, Mark::Chosen | Mark::Gone));
+    let objects = set.objects();
+    if all && ballast.is_short() {
+        // Without room for a word of it, contents go first. Whoever dies in between leaves changes that cannot be
+        // applied, and that were to be discarded.
+        remove(&objects)?;
+    }
     if done.entries > 0 {
         let paths = paths(&mut set, &operation)?;
         ledger.add(operation)?;
@@ -61,18 +74,22 @@ pub fn discard(site: Site<'_>, selection: &Selection) -> Result<Discarded, Apply
         };
         site.scribe().event(EventKind::Discarded { done })?;
     }
-    // Nothing that could be applied, or applied again after an undo, is left.
-    if marks.iter().all(|mark| matches!(mark, Mark::Chosen | Mark::Gone)) {
-        let objects = set.objects();
-        match remove_tree(objects.dir()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(ApplyError::io("remove", objects.dir())(error));
-            }
-            _ => {}
-        }
+    if all {
+        remove(&objects)?;
     }
     turn.end()?;
+    ballast.keep();
     Ok(done)
+}
+
+/// Contents that nobody will ask for.
+fn remove(objects: &Objects) -> Result<(), ApplyError> {
+    match remove_tree(objects.dir()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(ApplyError::io("remove", objects.dir())(error))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use super::Objects;
 use super::objects::open_file;
 
 pub(super) const MANIFEST: &str = "manifest";
-pub(super) const OBJECTS: &str = "objects";
+pub(crate) const OBJECTS: &str = "objects";
 /// In a run's directory: the set of a repository that lies outside the workspace.
 pub const REPOSITORY: &str = "git";
 

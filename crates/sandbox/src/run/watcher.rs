@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::sealing::{Sealing, seal_run};
 use crate::backend::{Observer, Standing};
+use crate::ballast::Ballast;
 use crate::changes::bases::BaseKeeper;
 use crate::changes::halt::Halt;
 use crate::runs::evidence::of_receipt;
@@ -48,6 +49,7 @@ pub(super) struct Watcher<'a> {
     halt: &'a Halt<'a>,
     waste: Waste,
     spare: Spare,
+    ballast: Ballast,
     bases: Option<BaseKeeper>,
     /// The first event that could not be written; reported when the run is over, for a run is not
     /// killed because its log is full.
@@ -79,6 +81,7 @@ impl<'a> Watcher<'a> {
             halt,
             waste: Waste::of(state),
             spare: Spare::of(state),
+            ballast: Ballast::of(state),
             bases: None,
             trouble: None,
         }
@@ -170,6 +173,7 @@ impl Observer for Watcher<'_> {
     fn at_leisure(&mut self) {
         self.waste.reduce();
         self.spare.provide();
+        self.ballast.keep();
     }
 
     fn violated(&mut self, violation: &Violation) {
@@ -187,6 +191,7 @@ impl Observer for Watcher<'_> {
         if let Some(bases) = &self.bases {
             bases.stop();
         }
+        self.ballast.ease();
         self.seen.sealing =
             Some(seal_run(self.dir, self.base, self.record, self.halt, &self.waste));
     }

@@ -10,8 +10,9 @@ use cofferdam_core::redact::Redactor;
 use cofferdam_core::stamp::Stamp;
 use serde_json::{Map, Value};
 
-use super::store::{PLAN, RECORD};
+use super::store::{PLAN, RECORD, ROOM};
 use super::{Mark, Store, current_owner, evidence};
+use crate::ballast::Ballast;
 use crate::clock;
 use crate::events::Journal;
 use crate::run::Hearing;
@@ -22,6 +23,7 @@ use crate::state::{StateDir, StateError};
 pub(crate) struct Scribe {
     journal: Journal,
     store: Store,
+    ballast: Ballast,
     redactor: Redactor,
     run: RunId,
     workspace: ExactPath,
@@ -38,8 +40,17 @@ impl Scribe {
         actor: String,
         redactor: Redactor,
     ) -> Self {
-        let (journal, store) = (Journal::new(state), Store::new(state));
-        Self { journal, store, redactor, run, workspace, actor, anchor: None, hearing: None }
+        Self {
+            journal: Journal::new(state),
+            store: Store::new(state),
+            ballast: Ballast::of(state),
+            redactor,
+            run,
+            workspace,
+            actor,
+            anchor: None,
+            hearing: None,
+        }
     }
 
     /// From now on somebody is told of each event that was written.
@@ -111,7 +122,7 @@ impl Scribe {
             // With nothing to hide it is kept as it is.
             let mut kept = Record { anchor: None, ..record.clone() };
             events.push(last(evidence::gather(&kept, &dir).map_err(unread)?));
-            self.events(events)?;
+            self.last_events(events, &kept)?;
             kept.anchor = self.anchor.clone();
             self.store.replace(self.run, RECORD, &kept)?;
             return Ok(kept);
@@ -119,11 +130,27 @@ impl Scribe {
         let mut kept = self.as_kept(record);
         kept["anchor"] = Value::Null;
         events.push(last(evidence::gather(&kept, &dir).map_err(unread)?));
-        self.events(events)?;
+        self.last_events(events, &kept)?;
         kept["anchor"] = self.redacted(&self.anchor);
         self.store.replace(self.run, RECORD, &kept)?;
         let path = dir.join(RECORD);
         serde_json::from_value(kept).map_err(|source| StateError::Unreadable { path, source })
+    }
+
+    /// The events that a record is to follow. A log that tells of a record which is not there looks like one that was
+    /// taken away: where the disk is nearly full, it is first seen that there is room for both.
+    fn last_events(
+        &mut self,
+        events: Vec<EventKind>,
+        record: &impl serde::Serialize,
+    ) -> Result<(), StateError> {
+        if !self.ballast.is_short() {
+            return self.events(events);
+        }
+        self.store.replace(self.run, ROOM, record)?;
+        let written = self.events(events);
+        self.store.remove(self.run, ROOM)?;
+        written
     }
 
     /// A record as it is kept. Commands may hold bytes that JSON has to encode, which hides a secret from a

@@ -22,6 +22,8 @@ use crate::tree::remove_tree;
 /// Files in a run's directory.
 pub(super) const PLAN: &str = "plan.json";
 pub(super) const RECORD: &str = "record.json";
+/// The room of a record, while the events before it are written to a disk that is nearly full.
+pub(super) const ROOM: &str = "record.room";
 /// What marked it as going on.
 const MARK: &str = "mark";
 
@@ -87,7 +89,7 @@ impl Store {
         serde_json::from_slice(&fs::read(self.marker(run)).ok()?).ok()
     }
 
-    /// Removes a run of which there is nothing to tell: its owner died before it ran anything.
+    /// Removes a run that is still marked: its owner died before it ran anything, or nobody wants what it left.
     pub(crate) fn discard(&self, run: RunId) -> Result<(), StateError> {
         let (dir, marker) = (self.dir(run), self.marker(run));
         match remove_tree(&dir) {
@@ -132,6 +134,12 @@ impl Store {
         value: &impl Serialize,
     ) -> Result<(), StateError> {
         write_atomically(&self.dir(run).join(file), as_text(value).as_bytes())
+    }
+
+    /// Removes a file of a run.
+    pub(super) fn remove(&self, run: RunId, file: &str) -> Result<(), StateError> {
+        let path = self.dir(run).join(file);
+        fs::remove_file(&path).map_err(StateError::io("remove", &path))
     }
 
     /// The record of a run. One that goes on has none yet: what is known of it stands in its mark and its
