@@ -234,6 +234,8 @@ fn a_full_disk_at_the_end() {
     };
     mount(&["-t", "tmpfs", "-o", "size=6m,mode=755", "none"]);
     let _mounted = Mounted(state.clone());
+    // Nobody stops it.
+    env.host_config("sandbox: { disk_reserve: 0 }");
     let script = "echo kept > kept; head -c 9000000 /dev/zero > fill; echo said; exit 7";
     let done = claim::run(&env, &[], script);
     done.assert_exit(7).assert_stdout("said\n").assert_stderr_has("could not be written down");

@@ -61,7 +61,11 @@ pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Resu
     removed.extend(more.removed);
     let kept = more.kept;
     // What is removed for good has nothing left.
-    done.retain(|run| !matches!(run.whose, Whose::Run(run) if removed.contains(&run)));
+    for run in &mut done {
+        if matches!(run.whose, Whose::Run(run) if removed.contains(&run)) {
+            run.left.clear();
+        }
+    }
     let clean = left.is_empty() && done.iter().all(|run| run.left.is_empty());
     if args.json {
         json::print(

@@ -42,7 +42,7 @@ pub(crate) fn disk_full(kept: u64) -> String {
 
 /// A part of a disk is seldom a round number.
 fn rounded(bytes: u64) -> ByteSize {
-    let unit = if bytes < ByteSize::MIB { 1 } else { ByteSize::MIB };
+    let unit = if bytes < ByteSize::MIB { ByteSize::KIB } else { ByteSize::MIB };
     ByteSize(bytes / unit * unit)
 }
 

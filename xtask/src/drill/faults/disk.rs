@@ -30,6 +30,10 @@ pub(super) fn full(actor: &Actor<'_>, report: &mut Report) -> Result<()> {
 pub(super) fn filled_from_inside(actor: &Actor<'_>, report: &mut Report) -> Result<()> {
     let state = actor.scene.place.state();
     let mounted = Mounted::new(&state, "1m")?;
+    // Nobody stops it.
+    let config = actor.scene.place.top().join("config/cofferdam");
+    fs::create_dir_all(&config)?;
+    fs::write(config.join("config.yaml"), "sandbox: { disk_reserve: 0 }\n")?;
     let fill = "dd if=/dev/zero of=big bs=1k count=4000 || exit 77";
     let ended = actor.finish(&["run", "--sandbox", "native", "--", "sh", "-c", fill])?;
     expect(report, "the run", &ended, 77, "No space left on device");
