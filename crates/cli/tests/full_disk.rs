@@ -116,7 +116,7 @@ fn an_older_run_is_removed_with_and_without_ballast() {
         }
         fill(&disk);
         std::thread::sleep(Duration::from_millis(1100));
-        env.run(["gc", "--older-than", "1s"]).assert_exit(0);
+        env.run(["gc", "--older-than", "1s", "--pending"]).assert_exit(0);
         assert!(!env.run_dir(&older).exists());
         assert!(env.events().iter().any(|event| event["type"] == "run.removed"));
         is_free_again(&env, &disk);
@@ -139,7 +139,7 @@ fn a_run_that_cannot_be_sealed_is_removed() {
     assert_ne!(stuck, older);
     fill(&disk);
     std::thread::sleep(Duration::from_millis(1100));
-    env.run(["gc", "--older-than", "1s"]).assert_exit(0);
+    env.run(["gc", "--older-than", "1s", "--pending"]).assert_exit(0);
     assert!(!env.run_dir(&stuck).exists() && !disk.dir().join("active").join(&stuck).exists());
     fs::remove_file(disk.dir().join("filler")).expect("it was made");
     is_free_again(&env, &disk);
