@@ -21,7 +21,7 @@ use cofferdam_native::{COPY, GIT_COPY, GIT_UPPER, PLACEHOLDERS, UPPER, WORK};
 use super::bases::{BASES, Saved};
 use super::capture::{
     Befores, CaptureError, Dir, Inherited, Marks, Out, Placeholders, Reading, Side, Walk, Whole,
-    Written,
+    Written, read_all,
 };
 use super::copy::{COPIED, Index};
 use super::deposit::Deposit;
