@@ -197,7 +197,7 @@ impl Launcher {
         let question = wire::bytes(&Request::Finish { name, wants_next });
         let (Answered { answer, below, descriptors }, ()) = self.ask(&question, || ())?;
         let Answer::Finished { left, next } = answer else { return Err(Lost) };
-        if let Some(Next { name, dir, witness }) = next
+        if let Some(Next { name, dir, witness }) = next.map(|next| *next)
             && let Some(given) = Given::new(name.clone(), descriptors, below)
         {
             let place = Place { name, dir: dir.0 };

@@ -166,7 +166,8 @@ impl Serving {
         let asked = self.running.get(name).map(|lent| lent.asked.clone());
         let left = self.finish(name);
         let ahead = asked.filter(|_| wants_next).and_then(|asked| self.ahead(&asked));
-        let (next, handed) = ahead.map_or((None, None), |(next, with)| (Some(next), Some(with)));
+        let (next, handed) =
+            ahead.map_or((None, None), |(next, with)| (Some(Box::new(next)), Some(with)));
         (Answer::Finished { left, next }, handed)
     }
 

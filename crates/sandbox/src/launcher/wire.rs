@@ -27,7 +27,7 @@ pub(super) enum Answer {
     /// Something that is forbidden succeeded in it.
     Violated { violation: Violation },
     /// With the next, as one that was asked for comes.
-    Finished { left: Vec<String>, next: Option<Next> },
+    Finished { left: Vec<String>, next: Option<Box<Next>> },
 }
 
 /// A sandbox that is handed out before anybody asks for it. Whoever uses it looks whether it is still as good as a new
