@@ -145,7 +145,7 @@ impl Rows {
         self.mounts.push(traces::mounts(scene.place.top()).len() as u64);
         // The session lives on, and everything else that has ended goes.
         std::thread::sleep(std::time::Duration::from_millis(1100));
-        let removed = scene.finish(&["gc", "--older-than", "1s"])?;
+        let removed = scene.finish(&["gc", "--older-than", "1s", "--pending"])?;
         if removed.code() != Some(0) {
             bail!("gc --older-than: {}", removed.story());
         }
