@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -40,11 +41,11 @@ pub(super) fn script() -> Result<PathBuf> {
         "SECTIONS {{ .text.first : {{ *({}) }} }} INSERT BEFORE .text;\n",
         names.join("\n")
     );
-    let path = target_dir()?.join("first.ld");
-    // As it is, where it is right: what is older than the program need not be linked again.
-    if fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    // Under a name of its own: cargo links anew where it is told otherwise, and looks into no script.
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let path = target_dir()?.join(format!("first-{:016x}.ld", hasher.finish()));
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
 }
 
