@@ -35,8 +35,9 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode> {
 
 /// A script for the linker that puts the named functions before all others, in a section of their own.
 pub(super) fn script() -> Result<PathBuf> {
-    let names: Vec<_> =
-        include_str!("first.txt").lines().map(|name| format!(".text.{name}")).collect();
+    // What the compiler takes for unlikely, as room for a list that grows, a start does as well.
+    let sections = |name| [".text", ".text.unlikely"].map(|section| format!("{section}.{name}"));
+    let names: Vec<_> = include_str!("first.txt").lines().flat_map(sections).collect();
     let text = format!(
         "SECTIONS {{ .text.first : {{ *({}) }} }} INSERT BEFORE .text;\n",
         names.join("\n")
