@@ -39,7 +39,7 @@ Examples:
   cofferdam attack --json --junit report.xml  for programs")]
 pub(crate) struct AttackArgs {
     /// The backend to attack
-    #[arg(long, value_name = "NAME", default_value = "all")]
+    #[arg(long, visible_alias = "backend", value_name = "NAME", default_value = "all")]
     sandbox: Which,
     /// Only attacks of this group: A to G
     #[arg(long, value_name = "GROUP", value_parser = group)]
