@@ -23,9 +23,7 @@ pub(crate) fn make() -> Result<OwnedFd, SysError> {
 pub(crate) fn make_for(process: BorrowedFd<'_>) -> Result<OwnedFd, SysError> {
     aside(0, "network namespace", || {
         sys::enter_namespace(process, libc::CLONE_NEWUSER)?;
-        sys::unshare(libc::CLONE_NEWNET).map_err(|errno| {
-            SysError::on("unshare", "network", std::io::Error::from_raw_os_error(errno))
-        })?;
+        sys::leave_namespace(libc::CLONE_NEWNET, "network")?;
         furnished()
     })?
 }

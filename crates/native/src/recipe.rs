@@ -194,9 +194,7 @@ fn copied(copy: BorrowedFd<'_>, host: &OwnedFd, plan: &Plan) -> Result<(Root, Co
 }
 
 fn hide_cgroups() -> Result<(), SysError> {
-    sys::unshare(libc::CLONE_NEWCGROUP).map_err(|errno| {
-        SysError::on("unshare", "cgroup", std::io::Error::from_raw_os_error(errno))
-    })
+    sys::leave_namespace(libc::CLONE_NEWCGROUP, "cgroup")
 }
 
 fn leave_session() -> Result<(), SysError> {

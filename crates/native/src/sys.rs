@@ -290,6 +290,12 @@ pub(crate) fn unshare(flags: i32) -> Result<(), i32> {
     }
 }
 
+/// The same for a process that tells of what it cannot do.
+pub(crate) fn leave_namespace(flag: i32, kind: &'static str) -> Result<(), SysError> {
+    unshare(flag)
+        .map_err(|errno| SysError::on("unshare", kind, io::Error::from_raw_os_error(errno)))
+}
+
 /// Enters the namespace that `namespace` is open on, which must be of the kind that `flag` names.
 pub(crate) fn enter_namespace(namespace: BorrowedFd<'_>, flag: i32) -> Result<(), SysError> {
     // SAFETY: changes only the calling process's own namespaces.

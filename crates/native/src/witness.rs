@@ -27,8 +27,7 @@ use crate::sys::mount::open_pinned;
 /// Equal witnesses mean equal sandboxes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Witness {
-    workspace: Seen,
-    /// What is shown of the host by name.
+    /// What is shown of the host by name, the workspace first.
     pinned: Vec<Seen>,
     /// A repository that a workspace is written to around.
     repository: Option<Seen>,
@@ -49,20 +48,19 @@ impl Witness {
             return None;
         }
         let source = &plan.workspace.source;
-        let mounts = plan.mounts.iter().map(|mount| &mount.source);
         let pinned = std::iter::once(source)
-            .chain(mounts)
+            .chain(plan.mounts.iter().map(|mount| &mount.source))
             .chain(plan.repository.iter().map(|repository| &repository.source))
             .chain(&plan.toolchains);
         let seen = |path: &HostPath| open_pinned(path).ok().and(Seen::place(&path.real).ok());
         let pinned = pinned.map(seen).collect::<Option<Vec<_>>>()?;
-        let workspace = Seen::place(&source.real).ok()?;
         let repository = match plan.workspace.mode {
             Mode::Direct => Some(Seen::place(&source.real.join(GIT)).ok()?),
             Mode::Stage | Mode::Readonly => None,
         };
         // An upper directory that its owner cannot write to cannot be given to a run later.
-        let writable = workspace.state.as_ref().is_some_and(|state| state.mode & 0o200 != 0);
+        let workspace = pinned.first().and_then(|workspace| workspace.state.as_ref());
+        let writable = workspace.is_some_and(|state| state.mode & 0o200 != 0);
         if !writable || mounts_into_workspace(plan) {
             return None;
         }
@@ -72,7 +70,6 @@ impl Witness {
         }
         let settings = plan.repository.iter().map(|repository| repository.source.real.join(CONFIG));
         Some(Self {
-            workspace,
             pinned,
             repository,
             blocked: blocked::sight(&source.real, &plan.blocked)?,
@@ -121,31 +118,25 @@ struct State {
 impl Seen {
     /// Which file it is, and whose.
     pub(crate) fn place(path: &Path) -> io::Result<Self> {
+        let mut seen = Self::content(path)?;
         // Where nobody knows when it was made, any change may be that.
-        Self::new(path, |born, changed| if born.is_some() { None } else { changed })
+        if let Some(state) = seen.state.as_mut().filter(|state| state.born.is_some()) {
+            state.changed = None;
+        }
+        Ok(seen)
     }
 
     /// That, and whether it was changed.
     fn content(path: &Path) -> io::Result<Self> {
-        Self::new(path, |_, changed| changed)
-    }
-
-    fn new(
-        path: &Path,
-        change: impl Fn(Option<Duration>, Option<(i64, i64)>) -> Option<(i64, i64)>,
-    ) -> io::Result<Self> {
         let state = match fs::symlink_metadata(path) {
-            Ok(meta) => {
-                let born = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-                Some(State {
-                    device: meta.dev(),
-                    inode: meta.ino(),
-                    mode: meta.permissions().mode(),
-                    owner: (meta.uid(), meta.gid()),
-                    born,
-                    changed: change(born, Some((meta.ctime(), meta.ctime_nsec()))),
-                })
-            }
+            Ok(meta) => Some(State {
+                device: meta.dev(),
+                inode: meta.ino(),
+                mode: meta.permissions().mode(),
+                owner: (meta.uid(), meta.gid()),
+                born: meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok()),
+                changed: Some((meta.ctime(), meta.ctime_nsec())),
+            }),
             Err(e)
                 if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
             {
