@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
+use crate::clock;
 use crate::state::{StateDir, make_private_dir, private_file};
 
 /// How many files, and how large each is: a mebibyte in all.
@@ -85,7 +86,7 @@ impl Ballast {
 /// Bytes that no file system can make smaller.
 fn write_noise(file: &mut File) -> io::Result<()> {
     let mut noise = [0; EACH];
-    getrandom::fill(&mut noise).map_err(io::Error::other)?;
+    clock::fill(&mut noise)?;
     file.write_all(&noise)
 }
 

@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,6 +14,7 @@ use cofferdam_core::attack::Word;
 use super::act::{Done, wait};
 use super::surroundings::Surroundings;
 use super::{AttackError, Footing, Means};
+use crate::clock;
 use crate::tree::remove_tree;
 
 /// Where places are made, and the copy of this program that sandboxes see.
@@ -31,8 +31,7 @@ impl Ground {
         let temporary = means.temporary.canonicalize();
         let temporary = temporary.map_err(AttackError::place(&means.temporary))?;
         let mut random = [0; 8];
-        let no_name = |e: getrandom::Error| AttackError::place(&temporary)(io::Error::other(e));
-        getrandom::fill(&mut random).map_err(no_name)?;
+        clock::fill(&mut random).map_err(AttackError::place(&temporary))?;
         let top = temporary.join(format!("cofferdam-attack-{:016x}", u64::from_le_bytes(random)));
         let tools = top.join("tools/bin");
         make_dir(&tools)?;
