@@ -95,7 +95,8 @@ pub fn show(plan: &Plan, state: &Path, place: &Path) -> Result<View, SysError> {
     root.lay_over(open_dir(place)?)?;
     root.directory("run")?;
     let covers = Covers::new(&root)?;
-    let mounted = workspace::mount(&root, &plan.workspace, layers.as_fd(), &identity, Depth::One)?;
+    let mounted = workspace::make(&plan.workspace, layers.as_fd(), &identity, Depth::One)?;
+    workspace::put(&root, &plan.workspace, &mounted)?;
     if plan.workspace.mode == WorkspaceMode::Direct {
         repository::protect(&mounted, Depth::One)?;
     }

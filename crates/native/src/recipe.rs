@@ -148,8 +148,12 @@ fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     let ground = Ground::receive(kit.control).map_err(at(Step::Workspace))?;
     let state = open_dir(kit.state).map_err(at(Step::Workspace))?;
     let identity = &identity.with_owners(ground.owners);
-    let tree = workspace::mount(&root, &plan.workspace, state.as_fd(), identity, depth)
-        .map_err(at(Step::Workspace))?;
+    let tree = match ground.workspace {
+        Some(made) => Ok(made),
+        None => workspace::make(&plan.workspace, state.as_fd(), identity, depth),
+    }
+    .map_err(at(Step::Workspace))?;
+    workspace::put(&root, &plan.workspace, &tree).map_err(at(Step::Workspace))?;
     if plan.workspace.mode == WorkspaceMode::Direct {
         repository::protect(&tree, depth).map_err(at(Step::Workspace))?;
     }
@@ -228,7 +232,7 @@ fn keep_mounts_private() -> Result<(), SysError> {
         .map_err(|e| SysError::on("mount", "/: private", e))
 }
 
-fn open_dir(path: &Path) -> Result<OwnedFd, SysError> {
+pub(crate) fn open_dir(path: &Path) -> Result<OwnedFd, SysError> {
     openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|e| SysError::on("open", path.display(), e))
 }

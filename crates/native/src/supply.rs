@@ -13,9 +13,11 @@ use crate::sys::SysError;
 
 /// The directories of a staged workspace are there.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct Ground<Fd = OwnedFd> {
     /// The user namespace whose map the workspace's mounts are given.
-    pub(crate) owners: Option<OwnedFd>,
+    pub(crate) owners: Option<Fd>,
+    /// The workspace itself, where its parent has made it, attached nowhere.
+    pub(crate) workspace: Option<Fd>,
 }
 
 /// Where a process is to be.
@@ -30,8 +32,13 @@ pub(crate) struct Bounds {
 const GROUND: u8 = b'g';
 const BOUNDS: u8 = b'b';
 
-pub(crate) fn send_ground(to: &Channel, owners: Option<BorrowedFd<'_>>) -> Result<(), SysError> {
-    to.send(&[GROUND], owners.as_slice())
+impl Ground<BorrowedFd<'_>> {
+    pub(crate) fn send(&self, to: &Channel) -> Result<(), SysError> {
+        let Self { owners, workspace } = self;
+        let descriptors: Vec<_> = owners.iter().chain(workspace).copied().collect();
+        let there = |fd: &Option<_>| u8::from(fd.is_some());
+        to.send(&[GROUND, there(owners), there(workspace)], &descriptors)
+    }
 }
 
 pub(crate) fn send_bounds(
@@ -47,10 +54,15 @@ pub(crate) fn send_bounds(
 impl Ground {
     pub(crate) fn receive(from: BorrowedFd<'_>) -> Result<Self, SysError> {
         let Message { bytes, descriptors } = receive(from)?;
-        match (bytes.as_slice(), descriptors.len()) {
-            (&[GROUND], 0 | 1) => Ok(Self { owners: descriptors.into_iter().next() }),
-            _ => Err(garbled()),
+        let &[GROUND, owners @ (0 | 1), workspace @ (0 | 1)] = bytes.as_slice() else {
+            return Err(garbled());
+        };
+        if descriptors.len() != usize::from(owners + workspace) {
+            return Err(garbled());
         }
+        let mut descriptors = descriptors.into_iter();
+        let mut next = |is_there| if is_there == 1 { descriptors.next() } else { None };
+        Ok(Self { owners: next(owners), workspace: next(workspace) })
     }
 }
 
@@ -91,18 +103,27 @@ mod tests {
     fn each_arrives_as_itself_and_not_as_the_other() {
         let (parent, child) = Channel::pair().unwrap();
         let (network, tasks) = (null(), [null(), null(), null()]);
-        send_ground(&parent, None).unwrap();
-        send_ground(&parent, Some(network.as_fd())).unwrap();
+        let some = Some(network.as_fd());
+        let sent = [(None, None), (some, None), (None, some), (some, some)];
+        for (owners, workspace) in sent {
+            Ground { owners, workspace }.send(&parent).unwrap();
+        }
         send_bounds(&parent, network.as_fd(), &tasks).unwrap();
         send_bounds(&parent, network.as_fd(), &[]).unwrap();
         parent.send(&[BOUNDS], &[]).unwrap();
-        assert!(Ground::receive(child.as_fd()).unwrap().owners.is_none());
-        assert!(Ground::receive(child.as_fd()).unwrap().owners.is_some());
+        for (owners, workspace) in sent {
+            let ground = Ground::receive(child.as_fd()).unwrap();
+            assert_eq!(ground.owners.is_some(), owners.is_some());
+            assert_eq!(ground.workspace.is_some(), workspace.is_some());
+        }
         assert_eq!(Bounds::receive(child.as_fd()).unwrap().tasks.len(), 3);
         assert!(Bounds::receive(child.as_fd()).unwrap().tasks.is_empty());
         assert!(Bounds::receive(child.as_fd()).is_err(), "there is no sandbox without a network");
-        send_ground(&parent, None).unwrap();
+        Ground { owners: None, workspace: None }.send(&parent).unwrap();
         assert!(Bounds::receive(child.as_fd()).is_err());
+        // One that it speaks of is missing.
+        parent.send(&[GROUND, 1, 1], &[network.as_fd()]).unwrap();
+        assert!(Ground::receive(child.as_fd()).is_err());
         drop(parent);
         assert!(Ground::receive(child.as_fd()).is_err());
     }

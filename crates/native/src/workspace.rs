@@ -83,27 +83,47 @@ pub(crate) fn lay(plan: &Plan, state: &Path, workspace: &fs::Metadata) -> Result
     settle(repository, REPOSITORY_LAYERS.upper)
 }
 
-/// Attaches the workspace to its place in the root and returns its mount.
-pub(crate) fn mount(
-    root: &Root,
+/// The workspace in the way of the plan, attached nowhere.
+pub(crate) fn make(
     plan: &WorkspacePlan,
     state: BorrowedFd<'_>,
     identity: &Identity,
     depth: Depth,
 ) -> Result<OwnedFd, SysError> {
     let source = open_pinned(&plan.source)?;
-    let mode = if weakened(Weakness::Direct) { Mode::Direct } else { plan.mode };
-    let mount = match mode {
+    match mode(plan) {
         Mode::Stage => {
             let tree = Tree { source, layers: WORKSPACE_LAYERS };
-            apart(tree, &plan.staging, state, identity)?
+            apart(tree, &plan.staging, state, identity)
         }
-        Mode::Direct => itself(&source, &plan.source, Attributes::WRITABLE, identity, depth)?,
-        Mode::Readonly => itself(&source, &plan.source, Attributes::READONLY, identity, depth)?,
-    };
+        Mode::Direct => itself(&source, &plan.source, Attributes::WRITABLE, identity, depth),
+        Mode::Readonly => itself(&source, &plan.source, Attributes::READONLY, identity, depth),
+    }
+}
+
+/// In the parent, which has time for it while the new process furnishes its root: the same, where that is an overlay
+/// whose layers need no place in anybody's tree. None where it is for the new process to make.
+pub(crate) fn make_ahead(
+    plan: &WorkspacePlan,
+    state: BorrowedFd<'_>,
+    identity: &Identity,
+) -> Result<Option<OwnedFd>, SysError> {
+    let is_overlay = mode(plan) == Mode::Stage && plan.staging.is_overlay();
+    if !is_overlay || identity.has_user_namespace() {
+        return Ok(None);
+    }
+    let source = open_pinned(&plan.source)?;
+    Sides::detached(source.as_fd(), state, identity)?.overlay(WORKSPACE_LAYERS)
+}
+
+/// Attaches it to its place in the root.
+pub(crate) fn put(root: &Root, plan: &WorkspacePlan, mount: &OwnedFd) -> Result<(), SysError> {
     let place = root.place(&plan.target, PlaceKind::Directory)?;
-    attach(&mount, place, &plan.target.display())?;
-    Ok(mount)
+    attach(mount, place, &plan.target.display())
+}
+
+fn mode(plan: &WorkspacePlan) -> Mode {
+    if weakened(Weakness::Direct) { Mode::Direct } else { plan.mode }
 }
 
 pub(crate) fn itself(
@@ -154,20 +174,58 @@ pub(crate) fn staged(
     layers: Layers,
     identity: &Identity,
 ) -> Result<OwnedFd, SysError> {
-    let Some(owners) = identity.owners() else {
+    if identity.has_user_namespace() {
         return overlay(source.as_fd(), state, layers, identity);
-    };
-    // The kernel takes layers from attached mounts only. They are attached to what will be let go with
-    // the host's root, each over a directory that nobody looks into through that mount.
-    let layer = |of: BorrowedFd<'_>, attributes, over: &str| {
-        let mount = clone_mount(of, &over, Depth::One)?;
-        set_attributes(&mount, attributes, Depth::One, Some(owners))?;
-        attach(&mount, open_beneath(state, Path::new(over))?, &over)?;
-        Ok(mount)
-    };
-    let lower = layer(source.as_fd(), Attributes::READONLY, layers.upper)?;
-    let upper = layer(state, Attributes::WRITABLE, layers.work)?;
-    overlay(lower.as_fd(), upper.as_fd(), layers, identity)
+    }
+    let sides = Sides::detached(source.as_fd(), state, identity)?;
+    if let Some(mount) = sides.overlay(layers)? {
+        return Ok(mount);
+    }
+    // Before Linux 6.15 layers have to be attached. They are, to what will be let go with the host's root, each over a
+    // directory that nobody looks into through that mount.
+    for (mount, over) in [(&sides.lower, layers.upper), (&sides.state, layers.work)] {
+        attach(mount, open_beneath(state, Path::new(over))?, &over)?;
+    }
+    overlay(sides.lower.as_fd(), sides.state.as_fd(), layers, identity)
+}
+
+/// Copies of the mounts that an overlay's layers lie in, with the owners that they have inside.
+#[derive(Debug)]
+struct Sides {
+    lower: OwnedFd,
+    state: OwnedFd,
+}
+
+impl Sides {
+    fn detached(
+        source: BorrowedFd<'_>,
+        state: BorrowedFd<'_>,
+        identity: &Identity,
+    ) -> Result<Self, SysError> {
+        let copy = |of, attributes, subject: &str| {
+            let mount = clone_mount(of, &subject, Depth::One)?;
+            set_attributes(&mount, attributes, Depth::One, identity.owners())?;
+            Ok(mount)
+        };
+        let lower = copy(source, Attributes::READONLY, "lower layer")?;
+        Ok(Self { lower, state: copy(state, Attributes::WRITABLE, "upper layer")? })
+    }
+
+    /// None where the kernel takes layers only from mounts that are attached: it says so before it writes anything.
+    fn overlay(&self, layers: Layers) -> Result<Option<OwnedFd>, SysError> {
+        let upper = open_beneath(&self.state, Path::new(layers.upper))?;
+        let work = open_beneath(&self.state, Path::new(layers.work))?;
+        let layers = vec![
+            FsOption::File("lowerdir+", self.lower.as_fd()),
+            FsOption::File("upperdir", upper.as_fd()),
+            FsOption::File("workdir", work.as_fd()),
+        ];
+        match overlay_of(layers) {
+            Ok(mount) => Ok(Some(mount)),
+            Err(error) if error.source.raw_os_error() == Some(libc::EINVAL) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 fn overlay(
@@ -182,6 +240,17 @@ fn overlay(
         FsOption::Value("lowerdir", by_descriptor(lower)),
         FsOption::Value("upperdir", by_descriptor(&upper)),
         FsOption::Value("workdir", by_descriptor(&work)),
+    ];
+    if identity.has_user_namespace() {
+        // Without it a user namespace cannot remove a directory of the lower layer.
+        options.push(FsOption::Flag("userxattr"));
+    }
+    overlay_of(options)
+}
+
+fn overlay_of(layers: Vec<FsOption<'_>>) -> Result<OwnedFd, SysError> {
+    let mut options = layers;
+    options.extend([
         // The upper directory is read right after the run or not at all: nothing need reach the disk.
         FsOption::Flag("volatile"),
         // The upper directory says all there is to say: a renamed directory is copied by whoever
@@ -190,11 +259,7 @@ fn overlay(
         FsOption::Value("metacopy", "off".to_owned()),
         FsOption::Value("index", "off".to_owned()),
         FsOption::Value("xino", "off".to_owned()),
-    ];
-    if identity.has_user_namespace() {
-        // Without it a user namespace cannot remove a directory of the lower layer.
-        options.push(FsOption::Flag("userxattr"));
-    }
+    ]);
     let mount = new_filesystem("overlay", &options, Attributes::WRITABLE)?;
     // A scratch space that the kernel cannot use makes an overlay read-only without a word.
     let flags = fstatvfs(&mount).map_err(|e| SysError::on("fstatvfs", "overlay", e))?.f_flag;

@@ -22,15 +22,15 @@ use crate::identity::{Identity, Ids, Owners, effective_uid, strangers};
 use crate::init;
 use crate::network;
 use crate::process::{Parent, StartError, StdinKind};
-use crate::recipe::{self, Kit};
-use crate::report::{Facts, Report};
+use crate::recipe::{self, Kit, Step};
+use crate::report::{Facts, Failed, Report};
 use crate::result;
 use crate::seccomp;
 use crate::stock::Stock;
-use crate::supply::{send_bounds, send_ground};
-use crate::sys::clone::{Child, clone_into, start_elsewhere, threads_settled};
+use crate::supply::{Ground, send_bounds};
+use crate::sys::clone::{Child, Elsewhere, clone_into, threads_settled};
 use crate::sys::{SysError, keep_dead_children};
-use crate::workspace::lay;
+use crate::workspace::{lay, make_ahead};
 
 /// How long the kernel may take to end what was killed.
 const DYING: Duration = Duration::from_secs(5);
@@ -102,9 +102,17 @@ pub struct Unsupplied {
 
 #[derive(Debug)]
 enum Birth {
-    Done(Child, Channel),
+    Done(Newborn),
     /// A group of the unified hierarchy is entered at birth, and is made only for a run that is known.
     Due(Survey),
+}
+
+/// A process that waits where it needs something of us.
+#[derive(Debug)]
+struct Newborn {
+    child: Child,
+    control: Channel,
+    elsewhere: Elsewhere,
 }
 
 /// Starts the process of a sandbox, as far as that can be done before its place is made.
@@ -123,10 +131,7 @@ pub fn bear(preparation: &Preparation<'_>) -> Result<Unsupplied, StartError> {
     }
     let birth = match claim_unified() {
         Some(found) => Birth::Due(found),
-        None => {
-            let (child, control) = born(plan, state, &workspace, stock, None)?;
-            Birth::Done(child, control)
-        }
+        None => Birth::Done(born(plan, state, &workspace, stock, None)?),
     };
     Ok(Unsupplied { workspace: Box::new(workspace), birth })
 }
@@ -137,7 +142,7 @@ fn born(
     workspace: &fs::Metadata,
     stock: Option<&Stock>,
     group: Option<BorrowedFd<'_>>,
-) -> Result<(Child, Channel), StartError> {
+) -> Result<Newborn, StartError> {
     let identity = Identity::choose(Ids::of(workspace));
     let root = stock.and_then(|stock| stock.roots.copy_for(plan, &identity));
     let filter = plan.seccomp.is_some().then(|| seccomp::program(writes(plan)));
@@ -157,8 +162,8 @@ fn born(
         .map_err(ConfineError::Sys)?;
     drop(theirs);
     // It is at work already, and will wait for the rest where it needs it.
-    match start_elsewhere(&child) {
-        Ok(()) => Ok((child, control)),
+    match Elsewhere::start(&child) {
+        Ok(elsewhere) => Ok(Newborn { child, control, elsewhere }),
         Err(error) => Err(given_up(&child, error.into())),
     }
 }
@@ -168,14 +173,14 @@ impl Unsupplied {
     pub fn supply(self, preparation: &Preparation<'_>) -> Result<Begun, StartError> {
         let Preparation { profile, name, state, stock } = *preparation;
         let plan = profile.plan();
-        let (child, control, cgroup) = match self.birth {
-            Birth::Done(child, control) => (child, control, None),
+        let (newborn, cgroup) = match self.birth {
+            Birth::Done(newborn) => (newborn, None),
             Birth::Due(found) => {
                 let cgroup = make_cgroup(&found, plan, name)?;
-                let (child, control) = born(plan, state, &self.workspace, stock, cgroup.birth())?;
-                (child, control, Some(cgroup))
+                (born(plan, state, &self.workspace, stock, cgroup.birth())?, Some(cgroup))
             }
         };
+        let Newborn { child, control, elsewhere } = newborn;
         let supplied = supply(&control, &child, preparation, &self.workspace).and_then(|network| {
             let mut cgroup = match cgroup {
                 Some(cgroup) => cgroup,
@@ -183,6 +188,8 @@ impl Unsupplied {
             };
             send_bounds(&control, network.as_fd(), cgroup.tasks()).map_err(ConfineError::Sys)?;
             cgroup.close_entry();
+            // From here on it waits for nothing but its order.
+            elsewhere.let_go(&child).map_err(ConfineError::Sys)?;
             Ok(cgroup)
         });
         match supplied {
@@ -193,9 +200,9 @@ impl Unsupplied {
 
     /// Ends it.
     pub fn give_up(self) {
-        if let Birth::Done(child, _) = self.birth {
+        if let Birth::Done(newborn) = self.birth {
             // It has done nothing that outlives it, and the kernel ends it with us at last.
-            end(&child.pidfd).ok();
+            end(&newborn.child.pidfd).ok();
         }
     }
 }
@@ -220,14 +227,38 @@ fn supply(
     let owner = Ids::of(workspace);
     let owners = stock.map_or_else(|| Owners::of(owner), |stock| stock.owners.of(owner));
     let owners = owners.map_err(ConfineError::Sys)?;
-    send_ground(control, owners.as_ref().map(|owners| owners.as_fd()))
-        .map_err(ConfineError::Sys)?;
+    // A single run has more to do meanwhile than its sandbox.
+    let made = match stock {
+        Some(_) => make_workspace(plan, state, owner, owners.as_ref())?,
+        None => None,
+    };
+    let ground = Ground {
+        owners: owners.as_ref().map(|owners| owners.as_fd()),
+        workspace: made.as_ref().map(|made| made.as_fd()),
+    };
+    ground.send(control).map_err(ConfineError::Sys)?;
     let network = match stock {
         _ if effective_uid() != 0 => network::make_for(child.pidfd.as_fd()),
         Some(stock) => stock.network.take(),
         None => network::make(),
     };
     Ok(network.map_err(ConfineError::Sys)?)
+}
+
+/// The workspace, where it can be made here.
+fn make_workspace(
+    plan: &Plan,
+    state: &Path,
+    owner: Ids,
+    owners: Option<&Owners>,
+) -> Result<Option<OwnedFd>, StartError> {
+    let made = || {
+        let owners = owners.map(Owners::again).transpose()?;
+        let identity = Identity::choose(owner).with_owners(owners);
+        let state = recipe::open_dir(state)?;
+        make_ahead(&plan.workspace, state.as_fd(), &identity)
+    };
+    made().map_err(|error| step_failed(Failed::new(Step::Workspace, &error)).into())
 }
 
 impl Begun {
@@ -366,19 +397,21 @@ fn first_process(kit: &Kit<'_>) -> i32 {
 fn await_ready(control: &Channel) -> Result<Facts, StartError> {
     match await_report(control)? {
         Some(Report::Ready(facts)) => Ok(facts),
-        Some(Report::Failed(failed)) => Err(if let Some(violation) = failed.violation() {
-            ConfineError::Violated { violation }.into()
-        } else {
-            ConfineError::Step {
-                step: failed.step,
-                remedy: failed.step.remedy(&failed.call, failed.errno),
-                call: failed.call,
-                subject: failed.subject,
-                source: io::Error::from_raw_os_error(failed.errno),
-            }
-            .into()
-        }),
+        Some(Report::Failed(failed)) => Err(step_failed(failed).into()),
         _ => Err(ConfineError::Died.into()),
+    }
+}
+
+fn step_failed(failed: Failed) -> ConfineError {
+    if let Some(violation) = failed.violation() {
+        return ConfineError::Violated { violation };
+    }
+    ConfineError::Step {
+        step: failed.step,
+        remedy: failed.step.remedy(&failed.call, failed.errno),
+        call: failed.call,
+        subject: failed.subject,
+        source: io::Error::from_raw_os_error(failed.errno),
     }
 }
 

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
-use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use super::SysError;
 
@@ -105,19 +105,39 @@ unsafe fn raw_clone(
     }
 }
 
-/// Has a new child start on another processor than this one, at once. The kernel leaves it on its parent's,
-/// where it would wait until the parent waits. What it may use in the end is what it was born with.
-pub(crate) fn start_elsewhere(child: &Child) -> Result<(), SysError> {
-    let fail = |e| SysError::on("sched_setaffinity", child.pid, e);
-    let all = sched_getaffinity(None).map_err(fail)?;
-    let mut others = all;
-    others.unset(sched_getcpu());
-    if others.count() == 0 {
-        return Ok(());
+/// Has a new child start on another processor than this one, at once, and stay there until it is let go. The kernel leaves
+/// it on its parent's, where it would wait until the parent waits; and brings it back there whenever the parent sends it
+/// something, for whoever sends is taken to be about to wait.
+#[derive(Debug)]
+#[must_use = "it may use all processors again only when it is let go"]
+pub(crate) struct Elsewhere {
+    /// What it may use in the end: what it was born with. None where there is one processor.
+    all: Option<CpuSet>,
+}
+
+impl Elsewhere {
+    pub(crate) fn start(child: &Child) -> Result<Self, SysError> {
+        let all = sched_getaffinity(None).map_err(|e| Self::failed(child, e))?;
+        let mut others = all;
+        others.unset(sched_getcpu());
+        if others.count() == 0 {
+            return Ok(Self { all: None });
+        }
+        Self::keep_to(child, &others)?;
+        Ok(Self { all: Some(all) })
     }
-    let pid = Pid::from_raw(child.pid);
-    sched_setaffinity(pid, &others).map_err(fail)?;
-    sched_setaffinity(pid, &all).map_err(fail)
+
+    pub(crate) fn let_go(self, child: &Child) -> Result<(), SysError> {
+        self.all.map_or(Ok(()), |all| Self::keep_to(child, &all))
+    }
+
+    fn keep_to(child: &Child, processors: &CpuSet) -> Result<(), SysError> {
+        sched_setaffinity(Pid::from_raw(child.pid), processors).map_err(|e| Self::failed(child, e))
+    }
+
+    fn failed(child: &Child, errno: rustix::io::Errno) -> SysError {
+        SysError::on("sched_setaffinity", child.pid, errno)
+    }
 }
 
 /// How many threads this process has. More than one, and it must not be copied. The kernel counts them as

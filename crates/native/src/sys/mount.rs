@@ -12,7 +12,8 @@ use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
-    fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
+    fsconfig_set_fd, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount,
+    open_tree,
 };
 
 use super::SysError;
@@ -164,6 +165,8 @@ pub(crate) fn attach_at(mount: impl AsFd, dir: impl AsFd, path: &str) -> Result<
 pub(crate) enum FsOption<'a> {
     Flag(&'a str),
     Value(&'a str, String),
+    /// Where the kernel takes a file itself in the place of its path.
+    File(&'a str, BorrowedFd<'a>),
 }
 
 /// A new file system, attached nowhere. Its root can be worked in by descriptor.
@@ -180,6 +183,7 @@ pub(crate) fn new_filesystem(
             FsOption::Value(key, value) => {
                 (key, fsconfig_set_string(&context, *key, value.as_str()))
             }
+            FsOption::File(key, file) => (key, fsconfig_set_fd(&context, *key, file)),
         };
         answer.map_err(|e| SysError::on("fsconfig", format!("{kind}: {key}"), e))?;
     }
