@@ -221,12 +221,17 @@ fn workdir(asked: Option<&ExactPath>, workspace: &Path) -> Result<ExactPath, Ref
     Ok(full.into())
 }
 
+/// Keeps tools from leaving behind what nobody asked for: whoever only asks git for the state of things no changed index,
+/// whoever runs Python no compiled copy of each module, which would be executed in the place of its source.
+const TIDY: [(&str, &str); 2] = [("GIT_OPTIONAL_LOCKS", "0"), ("PYTHONDONTWRITEBYTECODE", "1")];
+
 fn env(spec: &SandboxSpec, root: &Root) -> BTreeMap<EnvName, EnvValue> {
     let mut env = BTreeMap::new();
     let confined = *root != Root::Bare;
-    if let (true, Ok(name)) = (confined, "GIT_OPTIONAL_LOCKS".parse()) {
-        // Whoever only asks git for the state of things is not to leave a changed index behind.
-        env.insert(name, EnvValue::Set("0".to_owned()));
+    for (name, value) in TIDY.iter().filter(|_| confined) {
+        if let Ok(name) = name.parse() {
+            env.insert(name, EnvValue::Set((*value).to_owned()));
+        }
     }
     for (name, value) in &spec.host_env {
         let value = match name.as_str() {
@@ -248,11 +253,14 @@ fn env(spec: &SandboxSpec, root: &Root) -> BTreeMap<EnvName, EnvValue> {
     env
 }
 
-/// The host's search path as far as it leads somewhere inside: system directories and toolchains.
+/// The host's search path as far as it leads somewhere inside: the system's trees and toolchains.
 fn search_path(host: &str, toolchains: &[HostPath]) -> String {
     let system: Vec<&str> = SYSTEM_PATH.split(':').collect();
     let visible = |dir: &&str| {
-        system.contains(dir) || toolchains.iter().any(|t| Path::new(dir).starts_with(&t.asked))
+        // Some install below it, in directories of their own: `/usr/local/go/bin`.
+        system.contains(dir)
+            || Path::new(dir).starts_with("/usr")
+            || toolchains.iter().any(|t| Path::new(dir).starts_with(&t.asked))
     };
     let mut dirs: Vec<&str> = host.split(':').filter(visible).collect();
     dirs.extend(system.iter().filter(|dir| !host.split(':').any(|h| h == **dir)));

@@ -23,4 +23,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(AgentSettings, ".{cursorrules,windsurfrules,goosehints,roomodes,rules,cursorignore}", &[".cursorrules", ".windsurfrules"]),
     Row::new(AgentSettings, ".roorules*/", &[".roorules-code", ".roorules/x.md"]),
     Row::new(AgentSettings, "{.continuerc.json,opencode.json,opencode.jsonc,crush.json,.crush.json}", &["opencode.json", ".crush.json"]),
+    Row::new(AgentSettings, "{.claude-plugin,.kilocode,.serena,.warp,.qoder,.codebuddy,.rovodev,.zencoder,.iflow,.firebender,.ruler,.aiassistant}/", &[".claude-plugin/plugin.json", ".kilocode/rules/a.md"]),
+    Row::new(AgentSettings, "{hooks/hooks.json,skill.md,gemini-extension.json}", &["hooks/hooks.json", "skills/x/SKILL.md"])
+        .but_not(&["skills.md"]),
 ];

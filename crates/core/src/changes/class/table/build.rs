@@ -69,4 +69,11 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(BuildScripts, "{.pylintrc,pylintrc,.rubocop.yml,.credo.exs,.formatter.exs,.clang-tidy,.golangci.yml,.golangci.yaml,.golangci.toml,.php-cs-fixer.php,.php-cs-fixer.dist.php,phpunit.xml,phpunit.xml.dist,mypy.ini,.mypy.ini,rector.php}", &[".pylintrc", ".rubocop.yml"]).because("can name code that a checker loads"),
     Row::new(BuildScripts, "ansible.cfg", &["ansible.cfg"]).because("is obeyed by ansible wherever it starts"),
     Row::new(BuildScripts, "*.{tf,tf.json}", &["main.tf"]).because("can run programs when Terraform plans"),
+    Row::new(BuildScripts, "*.sbt", &["versions.sbt"]).because("is executed by sbt"),
+    Row::new(BuildScripts, "{build-logic,.storybook,.ddev}/", &["build-logic/src/main/kotlin/a.kt", ".storybook/main.ts"]),
+    Row::new(BuildScripts, "{nx,turbo,angular,nodemon,rush,cdk}.json", &["nx.json", "angular.json"])
+        .because("holds commands that the tool runs")
+        .but_not(&["data.json"]),
+    Row::new(BuildScripts, "{docs/conf.py,mkdocs.yml,mkdocs.yaml,.latexmkrc,latexmkrc,magefile.go,.air.toml,.lando.yml,.coveragerc,.flake8}", &["docs/conf.py", ".latexmkrc", "magefile.go"]).because(TOOL),
+    Row::new(BuildScripts, "{*.tofu,terragrunt.hcl,helmfile.yaml,devspace.yaml}", &["main.tofu", "terragrunt.hcl"]).because("can run programs when it is planned"),
 ];

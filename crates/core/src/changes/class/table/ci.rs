@@ -27,4 +27,9 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(Ci, "{netlify.toml,vercel.json,dagger.json}", &["netlify.toml", "vercel.json"])
         .because("is a build that a hosting service runs"),
     Row::new(Ci, "{renovate.json,renovate.json5,.renovaterc,.renovaterc.json}", &["renovate.json", ".renovaterc"]),
+    Row::new(Ci, "{.readthedocs,.goreleaser,.release-it,bitrise,codemagic,.evergreen,serverless,amplify}.{yml,yaml,json}", &[".readthedocs.yaml", ".goreleaser.yml", "serverless.yml"])
+        .because("is a build or release that a service runs"),
+    Row::new(Ci, "{wrangler.toml,wrangler.json,wrangler.jsonc,firebase.json,.releaserc*}", &["wrangler.toml", ".releaserc.json"])
+        .because("is a build or release that a service runs"),
+    Row::new(Ci, "{bamboo-specs,.pipelines}/", &["bamboo-specs/bamboo.yml"]),
 ];

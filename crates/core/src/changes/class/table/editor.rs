@@ -40,4 +40,22 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(Editor, ".emacs{,.d/init.el}", &[".emacs", ".emacs.d/init.el"]),
     Row::new(Editor, ".ycm_extra_conf.py", &[".ycm_extra_conf.py"])
         .because("is executed by an editor's completion"),
+    Row::new(
+        Editor,
+        "{.gitpod.yml,.gitpod.dockerfile,.replit,replit.nix}",
+        &[".gitpod.yml", ".replit"],
+    )
+    .because("is executed when the project is opened in a workspace elsewhere"),
+    Row::new(
+        Editor,
+        "{.idx,.codesandbox,.externaltoolbuilders,nbproject}/",
+        &[".idx/dev.nix", ".externalToolBuilders/a.launch"],
+    ),
+    Row::new(
+        Editor,
+        "{hie.yaml,rust-project.json,rust-analyzer.toml,.rust-analyzer.toml}",
+        &["hie.yaml", "rust-project.json"],
+    )
+    .because("can name programs that an editor's language server starts"),
+    Row::new(Editor, "{.local.vimrc,.vimspector.json}", &[".local.vimrc"]),
 ];

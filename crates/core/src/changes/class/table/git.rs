@@ -40,6 +40,8 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(GitAttributes, ".lfsconfig", &[".lfsconfig"])
         .because("decides where git-lfs fetches from"),
     Row::new(CommitHooks, ".husky/", &[".husky/pre-commit", ".husky"]).but_not(&["husky/readme.md"]),
+    Row::new(CommitHooks, "{.hooks,.trunk}/", &[".hooks/pre-commit", ".trunk/trunk.yaml"]),
+    Row::new(CommitHooks, "{.rusty-hook.toml,hk.pkl}", &["hk.pkl"]),
     Row::new(CommitHooks, ".huskyrc*", &[".huskyrc", ".huskyrc.js"]),
     Row::new(CommitHooks, ".pre-commit-{config,hooks}.{yaml,yml}", &[".pre-commit-config.yaml", ".pre-commit-hooks.yaml"])
         .but_not(&["pre-commit.md"]),

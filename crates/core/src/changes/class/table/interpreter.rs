@@ -27,4 +27,11 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(InterpreterStartup, "{startup,localproject}.jl", &["startup.jl"]).because("is executed when Julia starts"),
     Row::new(InterpreterStartup, ".{jvmopts,jvmflags,jrubyrc,java_tool_options}", &[".jvmopts"]).because("can name code that Java loads as it starts"),
     Row::new(InterpreterStartup, "ld.so.preload", &["etc/ld.so.preload"]).because("is loaded into every program"),
+    Row::new(InterpreterStartup, "*.{pyc,pyo}", &["__pycache__/app.cpython-311.pyc", "a.pyo"])
+        .because("is executed by Python in the place of its source"),
+    Row::new(InterpreterStartup, "*.{so,so.[0-9]*,dylib,dll,pyd,node,jar,class,war}", &["lib/x.so", "libx.so.1.2", "addon.node", "libs/a.jar", "A.class"])
+        .because("is compiled code, which programs load without its being executable")
+        .but_not(&["a.sol", "node", "jar.txt", "so"]),
+    Row::new(InterpreterStartup, "{.rdata,.mongorc.js,.mongoshrc.js,.proverc,.simplecov,.rspec-local}", &[".RData", ".mongorc.js"]).because(SHELL),
+    Row::new(InterpreterStartup, ".ipython/", &[".ipython/profile_default/startup/a.py"]).because(SHELL),
 ];

@@ -41,4 +41,10 @@ pub(super) const ROWS: &[Row] = &[
         .but_not(&["composer.lock"]),
     Row::new(PackageScripts, "{podfile,cpanfile,makefile.pl,build.pl,conanfile.py,conanfile.txt,vcpkg.json,nuget.config}", &["Podfile", "conanfile.py", "NuGet.Config"])
         .but_not(&["podfile.lock"]),
+    Row::new(PackageScripts, "{binding.gyp,*.gypi}", &["binding.gyp", "common.gypi"])
+        .because("is built by npm on install, without being asked"),
+    Row::new(PackageScripts, "*.{egg,dist}-info/entry_points.txt", &["a.egg-info/entry_points.txt"])
+        .because("names code that Python's tools load as plugins"),
+    Row::new(PackageScripts, "{*.rockspec,*.opam,*.cabal,cabal.project,stack.yaml,pixi.toml,.bowerrc}", &["a.cabal", "stack.yaml"])
+        .but_not(&["stack.yml.md"]),
 ];
