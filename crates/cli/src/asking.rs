@@ -188,7 +188,7 @@ fn ask(
         explicit: resolved.explicit(),
         host_env: context.place().collect(),
         passed,
-        home: context.home.clone(),
+        homes: context.tool_homes(),
         places: places(context),
     })
 }

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use anyhow::{Context as _, Result};
 use cofferdam_core::env::EnvName;
 use cofferdam_sandbox::engine::Surroundings;
+use cofferdam_sandbox::host::Homes;
 
 /// The place a command runs in.
 #[derive(Debug, Clone)]
@@ -153,6 +154,11 @@ impl Context {
             let value = self.variable(name)?.to_str()?.to_owned();
             Some((name.parse().ok()?, value))
         })
+    }
+
+    /// Where the user's tools keep their things.
+    pub(crate) fn tool_homes(&self) -> Homes {
+        Homes::new(&self.home, |name| self.variable(name).map(PathBuf::from))
     }
 
     /// Where container engines are looked for.

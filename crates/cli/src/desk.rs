@@ -75,7 +75,7 @@ impl HostDesk {
             explicit: resolved.explicit(),
             host_env: context.place().collect(),
             passed: passed(context, &settings)?,
-            home: context.home.clone(),
+            homes: context.tool_homes(),
             places: places(context),
         };
         let mut request = assemble(&settings, ask)?;

@@ -35,6 +35,34 @@ fn git_in_a_checkout() {
     });
 }
 
+/// Who commits without having said who he is, is the sandbox; what the repository says wins.
+#[test]
+fn commits_need_no_name() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let script = "set -e; git init -q .; git commit -q --allow-empty -m first; git config user.name Ada; \
+                      git config user.email ada@example.org; git commit -q --allow-empty -m second; \
+                      git log --reverse --format='%an <%ae>'";
+        let done = claim::run(env, &[], script);
+        done.assert_exit(0).assert_stdout("sandbox <sandbox@localhost>\nAda <ada@example.org>\n");
+    });
+}
+
+/// Programs that lie below `/usr` in a directory of their own, as that of Go's own installer, are found as outside.
+#[test]
+fn directories_below_usr_stay_on_the_search_path() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let path = "/usr/lib/git-core:/usr/bin:/bin:/nowhere/bin";
+        let mut command = env.cofferdam();
+        command.env("PATH", path).args(claim::words(env)).arg("--");
+        command.args(["sh", "-c", "command -v git-submodule; echo $PATH"]);
+        let done = env.finish(command);
+        done.assert_exit(0).assert_stdout(
+            "/usr/lib/git-core/git-submodule\n\
+             /usr/lib/git-core:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin\n",
+        );
+    });
+}
+
 #[test]
 fn make_and_gcc() {
     claim::as_root_and_as_user(BINARY, |env| {
@@ -59,6 +87,8 @@ fn python_and_its_tests() {
              \x20       with multiprocessing.Pool(2) as p: self.assertEqual(p.map(abs, [-1, -2]), [1, 2])\n",
         );
         claim::run(env, &[], "python3 -m unittest -q").assert_exit(0);
+        // No compiled copies of modules, which would be executed on the host in the place of what was reviewed.
+        env.run(["diff", "--name-only"]).assert_exit(0).assert_stdout("");
     });
 }
 

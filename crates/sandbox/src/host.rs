@@ -10,4 +10,4 @@ pub use lookup::{LookupError, look_up};
 pub use memory::total_memory;
 pub use release::kernel_release;
 pub(crate) use repository::repository;
-pub use toolchains::{Toolchain, toolchains};
+pub use toolchains::{Homes, Toolchain, toolchains};

@@ -18,7 +18,7 @@ use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_core::result::ResultRule;
 use cofferdam_core::spec::{Fetch, Limits, Origin, Purpose, SandboxSpec, Terminal};
 
-use crate::host::{look_up, repository, toolchains};
+use crate::host::{Homes, look_up, repository, toolchains};
 
 /// A command or a session, and what is known about who asks and where.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ pub struct Ask {
     pub host_env: BTreeMap<EnvName, String>,
     /// Values of the host variables that are passed through by name, where they are set.
     pub passed: BTreeMap<EnvName, String>,
-    pub home: PathBuf,
+    pub homes: Homes,
     pub places: Places,
 }
 
@@ -87,7 +87,7 @@ pub fn assemble(settings: &Settings, ask: Ask) -> Result<Request, Refusal> {
         BackendChoice::Local
     };
     let toolchains = match ask.host_env.iter().find(|(name, _)| name.as_str() == "PATH") {
-        Some((_, path)) => toolchains(path, &ask.home, &policy.mounts.forbidden),
+        Some((_, path)) => toolchains(path, &ask.homes, &policy.mounts.forbidden),
         None => Vec::new(),
     };
     // What is part of the workspace is seen there, with what is blocked in it hidden.

@@ -44,7 +44,7 @@ pub(crate) fn one_for_temporary_files(root: &Root) -> Result<(), SysError> {
 /// and change times than the index of the host's git remembers: without `checkStat` and `trustctime` git would
 /// read every file to find that none has changed. And placeholders that we made in the workspace are
 /// nobody's files: a clean checkout is to look clean from inside, too. Nor is looking at a difference to leave a
-/// changed index behind.
+/// changed index behind. Who commits without having said who he is, is the sandbox: the user's name is not shown inside.
 pub(crate) fn advise_git(
     root: &Root,
     placeholders: &[PathBuf],
@@ -63,7 +63,8 @@ pub(crate) fn advise_git(
 }
 
 pub(crate) const GIT_CONFIG: &[u8] = b"[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\
-    [diff]\n\tautoRefreshIndex = false\n";
+    [diff]\n\tautoRefreshIndex = false\n\
+    [user]\n\tname = sandbox\n\temail = sandbox@localhost\n";
 
 /// Each path as a pattern that means only itself, anchored at the top of the workspace.
 pub(crate) fn ignored(paths: &[PathBuf]) -> Vec<u8> {
