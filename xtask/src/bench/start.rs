@@ -26,6 +26,7 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
         starter("the same with `--receipt full`", place, &cofferdam, FULL)?,
         starter("the same with `--paranoid`", place, &cofferdam, PARANOID)?,
         bubblewrap(place)?,
+        bubblewrap_alike(place)?,
     ])
 }
 
@@ -39,6 +40,14 @@ pub(super) fn bubblewrap(place: &Place) -> Result<Case> {
         bail!("bwrap, the peer to compare with, is missing: cargo xtask test installs it");
     }
     starter("bubblewrap, read-only root", place, "/usr/bin/bwrap".as_ref(), BWRAP)
+}
+
+/// With as much of what a run of ours shows and hides as it can be told to.
+fn bubblewrap_alike(place: &Place) -> Result<Case> {
+    let workspace = place.workspace();
+    let workspace = workspace.to_str().context("a path that is not text")?;
+    let args = [ALIKE, &["--bind", workspace, "/workspace", "--chdir", "/workspace"]].concat();
+    starter("bubblewrap, with the same view of the host", place, "/usr/bin/bwrap".as_ref(), &args)
 }
 
 /// The same start in a small workspace and in a large one.
@@ -97,7 +106,7 @@ const FULL: &[&str] =
     &["run", "--sandbox", "native", "--relax", "limits", "--receipt", "full", "--"];
 const PARANOID: &[&str] = &["run", "--sandbox", "native", "--relax", "limits", "--paranoid", "--"];
 
-const BWRAP: &[&str] = &[
+pub(super) const BWRAP: &[&str] = &[
     "--ro-bind",
     "/",
     "/",
@@ -107,6 +116,59 @@ const BWRAP: &[&str] = &[
     "/proc",
     "--unshare-all",
     "--die-with-parent",
+];
+
+/// Without an overlay, limits, a filter of system calls, Landlock and a record, which it does not have or only takes from others.
+const ALIKE: &[&str] = &[
+    "--unshare-all",
+    "--die-with-parent",
+    "--new-session",
+    "--hostname",
+    "sandbox",
+    "--cap-drop",
+    "ALL",
+    "--uid",
+    "64987",
+    "--gid",
+    "64987",
+    "--ro-bind",
+    "/usr",
+    "/usr",
+    "--symlink",
+    "usr/bin",
+    "/bin",
+    "--symlink",
+    "usr/sbin",
+    "/sbin",
+    "--symlink",
+    "usr/lib",
+    "/lib",
+    "--symlink",
+    "usr/lib64",
+    "/lib64",
+    "--ro-bind-try",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.cache",
+    "--ro-bind-try",
+    "/etc/alternatives",
+    "/etc/alternatives",
+    "--ro-bind-try",
+    "/etc/services",
+    "/etc/services",
+    "--ro-bind-try",
+    "/etc/ssl/certs",
+    "/etc/ssl/certs",
+    "--ro-bind-try",
+    "/etc/ssl/openssl.cnf",
+    "/etc/ssl/openssl.cnf",
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "--tmpfs",
+    "/tmp",
+    "--tmpfs",
+    "/home/sandbox",
 ];
 
 /// A program that starts the command at the end of its own arguments.
