@@ -3,8 +3,8 @@
 //! - [`id`]: names of everything that lasts.
 //! - [`project`], [`role`], [`task`], [`workflow`], [`approval`], [`runner`], [`token`], [`artifact`]: the resources of `/v1`.
 //! - [`state`]: the states of a task and the only moves between them.
-//! - [`admission`], [`queue`], [`fence`], [`retry`], [`graph`]: the decisions: what may be asked for, who is next, which
-//!   reports count, whether there is another attempt, which steps go on.
+//! - [`admission`], [`queue`], [`fence`], [`retry`], [`graph`], [`rerun`]: the decisions: what may be asked for, who is next, which
+//!   reports count, whether there is another attempt, which steps go on, which are taken over.
 //! - [`report`]: what a runner and the server say to each other.
 //! - [`timeline`], [`audit`], [`overview`], [`spent`]: what happened, as the API shows it.
 //! - [`problem`], [`page`]: how an answer says no, and how it says "there is more".
@@ -24,6 +24,7 @@ pub mod problem;
 pub mod project;
 pub mod queue;
 pub mod report;
+pub mod rerun;
 pub mod retry;
 pub mod role;
 pub mod runner;

@@ -100,4 +100,5 @@ claims! {
     workflows::a_failure_skips_or_starts_what_depends_on_it,
     workflows::paused_begins_nothing_and_aborted_ends_everything,
     workflows::a_part_is_repeated_with_what_depends_on_it,
+    workflows::a_part_is_repeated_only_once_the_rest_is_over,
 }

@@ -54,7 +54,7 @@ pub struct NewWorkflowRun {
     pub template: TemplateId,
     #[serde(default)]
     pub title: Option<String>,
-    /// Only these steps and what depends on them; the rest counts as done in `of`.
+    /// Only these steps and what depends on them; the rest must be over in `of`, and counts as done.
     #[serde(default)]
     pub only: Vec<String>,
     /// The run of which this is a partial repetition.

@@ -123,6 +123,7 @@ pub struct Rerun {
 /// Repeat part of a workflow run
 ///
 /// Makes a new run of the same template; the steps that are not repeated count as done.
+/// Refused (409) while one of those is not over.
 #[utoipa::path(post, path = "/v1/workflow-runs/{id}/rerun", tag = "workflow-runs",
     params(("id" = WorkflowRunId, Path), Repeatable), request_body = Rerun, responses((status = 201, body = WorkflowRun)))]
 pub(crate) async fn rerun_workflow_run(

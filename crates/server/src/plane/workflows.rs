@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use cofferdam_core::control::graph::{self, Progress, Stage, Standing};
 use cofferdam_core::control::id::{ProjectId, TaskId, WorkflowRunId};
 use cofferdam_core::control::page::{Page, Paging};
+use cofferdam_core::control::rerun;
 use cofferdam_core::control::state::{Move, TaskState};
 use cofferdam_core::control::task::Task;
 use cofferdam_core::control::token::Scope;
@@ -284,30 +285,11 @@ async fn begin(
             Some(shown(turn.db().await?, known).await?)
         }
     };
-    let again = graph::with_dependents(&steps, &asked.only);
-    let all_anew = asked.only.is_empty();
-    let statuses = steps
-        .iter()
-        .map(|step| {
-            let before =
-                earlier.as_ref().and_then(|run| run.steps.iter().find(|old| old.name == step.name));
-            let reused = before.filter(|_| !all_anew && !again.contains(step.name.as_str()));
-            StepStatus {
-                name: step.name.clone(),
-                depends_on: step.depends_on.clone(),
-                when: step.when,
-                state: match reused {
-                    Some(old) if old.task_state.is_some_and(TaskState::is_terminal) => {
-                        StepState::Reused
-                    }
-                    Some(old) if old.state == StepState::Skipped => StepState::Skipped,
-                    _ => StepState::Waiting,
-                },
-                task: reused.and_then(|old| old.task),
-                task_state: reused.and_then(|old| old.task_state),
-            }
-        })
-        .collect();
+    let before = earlier.map(|run| run.steps).unwrap_or_default();
+    let statuses = rerun::statuses(&steps, &asked.only, &before).map_err(|not_over| {
+        let remedy = "wait until that run is over, abort it, or repeat the step too";
+        PlaneError::Conflict { message: not_over.to_string(), remedy }
+    })?;
     let (millis, random) = turn.id()?;
     let run = WorkflowRun {
         id: WorkflowRunId::from_parts(millis, random),
@@ -418,7 +400,10 @@ async fn start(turn: &mut Turn, kept: &mut Kept, at: usize) -> Result<bool, Plan
             status.task = Some(task.id);
             Ok(true)
         }
-        Err(PlaneError::Refused(_)) => Ok(false),
+        Err(PlaneError::Refused(_)) => {
+            (status.task, status.task_state) = (None, None);
+            Ok(false)
+        }
         Err(error) => Err(error),
     }
 }

@@ -151,3 +151,25 @@ pub(crate) async fn a_part_is_repeated_with_what_depends_on_it(desk: Desk) {
     let unknown = desk.plane.create_workflow_run(&desk.admin, asked, None).await.unwrap_err();
     assert_eq!(unknown.problem().field.as_deref(), Some("only[0]"));
 }
+
+pub(crate) async fn a_part_is_repeated_only_once_the_rest_is_over(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let template = template(&desk, json!([{"name": "a"}, {"name": "b"}])).await;
+    let first = begin(&desk, &template, json!({})).await;
+    let claims = runner.claim(&desk, 10).await;
+    let of =
+        |step: &str| claims.iter().find(|claim| claim.task.step.as_deref() == Some(step)).unwrap();
+    runner.report(&desk, of("a"), 0, ReportedStatus::Running).await;
+    runner.report(&desk, of("b"), 0, ReportedStatus::Failed).await;
+    let asked: NewWorkflowRun =
+        serde_json::from_value(json!({"template": template.id, "only": ["b"], "of": first.id}))
+            .unwrap();
+    let early =
+        desk.plane.create_workflow_run(&desk.admin, asked, None).await.unwrap_err().problem();
+    assert_eq!(early.status, 409);
+    assert!(early.detail.starts_with("a is not over"));
+    runner.report(&desk, of("a"), 1, ReportedStatus::Succeeded).await;
+    let again = begin(&desk, &template, json!({"of": first.id, "only": ["b"]})).await;
+    assert_eq!(run(&desk, &runner, &[]).await, ["b"], "a is not done twice");
+    assert_eq!(shown(&desk, &again).await.0, "succeeded");
+}
