@@ -1,8 +1,8 @@
 //! Tasks of a server, asked for on this host: by the host's own files, as a run is.
 //!
 //! A task is judged here by the same code as in the server ([`admit`]), but by this host's file. What it wants then speaks as flags do, and
-//! what its role begins with as variables do; the project's own file counts as it does for a run. A project's allowed
-//! paths count where the host file names none; where it does, a path must be allowed by both. A role of the same name in the
+//! what its role begins with as variables do; the project's own file counts as it does for a run. A project's root may be
+//! mounted from. Its allowed paths count where the host file names none; where it does, a path must be allowed by both. A role of the same name in the
 //! host file holds beside the server's.
 
 use std::path::{Path, PathBuf};
@@ -43,7 +43,11 @@ impl HostDesk {
             Anchor { base: &context.config_dir, home: &context.home, workspace: &workspace };
         let admitted = admit(&host_entries(context, &anchor)?, order.role, order.task)?;
         let wants = terms(order.role, order.task)?;
-        // Relative paths of a task start where it works.
+        // Relative paths of a task start where it works, those of mounts at the project's root.
+        let wants = match order.root {
+            Some(root) => wants.rooted(root),
+            None => wants,
+        };
         let typed = Typed { base: &workspace, variables: wants.begins, flags: wants.said };
         let resolved = Files::read(context, &workspace)?.join(context, typed);
         let resolved = resolved.map_err(|error| match error {
@@ -51,7 +55,7 @@ impl HostDesk {
             error => error,
         })?;
         let mut settings = resolved.settings();
-        settings.policy.allowed_paths = allowed(&settings, &resolved, order.allowed);
+        settings.policy.allowed_paths = allowed(&settings, &resolved, order);
         if settings.images.auto_build
             && settings.sandbox.enabled
             && settings.sandbox.image.is_none()
@@ -89,18 +93,22 @@ impl HostDesk {
     }
 }
 
-/// What may be mounted beside the workspace.
-fn allowed(settings: &Settings, resolved: &Resolved, project: &[String]) -> Vec<ExactPath> {
+/// What may be mounted beside the workspace. The project's root is one of them, as where it is the workspace: unless the
+/// host file says what is.
+fn allowed(settings: &Settings, resolved: &Resolved, order: &Order<'_>) -> Vec<ExactPath> {
     let host = &settings.policy.allowed_paths;
-    let project: Vec<PathBuf> = project.iter().map(PathBuf::from).collect();
-    if resolved.get(Key::PolicyAllowedPaths).1.layer != Layer::Host {
-        return project.into_iter().map(ExactPath).collect();
+    let is_of_host = |key: Key| resolved.get(key).1.layer == Layer::Host;
+    let root = order.root.filter(|_| !is_of_host(Key::PolicyRoot));
+    let root = root.map(|root| ExactPath(root.to_owned()));
+    let project: Vec<PathBuf> = order.allowed.iter().map(PathBuf::from).collect();
+    if !is_of_host(Key::PolicyAllowedPaths) {
+        return root.into_iter().chain(project.into_iter().map(ExactPath)).collect();
     }
     let known = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let both = |inner: &Path, outer: &Path| known(inner).starts_with(known(outer));
     let narrow = project.iter().filter(|path| host.iter().any(|outer| both(path, outer)));
     let wide = host.iter().filter(|path| project.iter().any(|outer| both(path, outer)));
-    narrow.cloned().map(ExactPath).chain(wide.cloned()).collect()
+    root.into_iter().chain(narrow.cloned().map(ExactPath)).chain(wide.cloned()).collect()
 }
 
 /// What both allow.

@@ -16,6 +16,13 @@ pub struct MountRequest {
     pub access: Access,
 }
 
+impl MountRequest {
+    /// Where its source lies for a task: what is relative starts at the project's root, wherever the task works.
+    pub fn source_in(&self, root: &Path) -> PathBuf {
+        root.join(&self.source)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {

@@ -199,3 +199,24 @@ fn a_forbidden_mount_is_refused_by_both_and_stands_in_the_timeline() {
     assert_eq!(place.events("sandbox.rejected").len(), 2);
     place.chain_holds();
 }
+
+#[test]
+fn what_is_mounted_from_the_project_is_the_same_to_server_and_runner_wherever_the_task_works() {
+    let env = TestEnv::with_binary(BINARY);
+    let place = Place::new(&env, None);
+    env.file("data/word", "from the root");
+    git(&env, &["init", "--quiet"]);
+    git(&env, &["commit", "--quiet", "--allow-empty", "-m", "one"]);
+    place.run(&["project", "create", "shop"]).assert_exit(0);
+    let whole = format!("{}:/x", env.workspace().join("data").display());
+    for mode in ["no-workspace", "isolated-worktree", "shared-workspace"] {
+        for mount in [whole.as_str(), "data:/x"] {
+            let asked = ["--project", "shop", "--mode", mode, "--mount", mount];
+            let task = place.task(&[&asked[..], &NATIVE, &["--", "cat", "/x/word"]].concat());
+            let ended = place.ended(task);
+            assert_eq!(ended.state, TaskState::Succeeded, "{mode} {mount}: {ended:#?}");
+            let said = place.run(&["task", "logs", &task.to_string()]);
+            assert_eq!(said.stdout_text(), "from the root", "{mode} {mount}");
+        }
+    }
+}

@@ -35,6 +35,15 @@ impl Anchor<'_> {
         }
     }
 
+    /// Has the sources of mounts start at the root of a task's project, which need not be where the task works.
+    pub fn mounts_in(root: &Path, entries: &mut Entries) {
+        for (_, value) in entries.values_mut() {
+            if let Value::Mounts(mounts) = value {
+                mounts.iter_mut().for_each(|mount| mount.source.0 = mount.source_in(root));
+            }
+        }
+    }
+
     fn value(&self, key: Key, value: &mut Value) {
         let base = if key == Key::PolicyRoot { self.workspace } else { self.base };
         let exact = |path: &mut ExactPath| path.0 = self.path(base, &path.0);

@@ -13,12 +13,13 @@ pub use form::{form, name};
 pub use role::check as check_role;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::overview::EffectiveRule;
 use super::role::Role;
 use super::task::{ExecutionMode, NewTask};
 use crate::backend::BackendChoice;
-use crate::config::{Entries, Key, Layer, Layers, Origin, Resolved, Trust, resolve};
+use crate::config::{Anchor, Entries, Key, Layer, Layers, Origin, Resolved, Trust, resolve};
 use crate::mount::MountRequest;
 use crate::policy::{self, Ceiling};
 use crate::refusal::{Refusal, Rule};
@@ -59,6 +60,15 @@ pub fn terms(role: Option<&Role>, task: &NewTask) -> Result<Terms, Refusal> {
         role::lift(role, &mut ceiling, &format!("overrides[{at}].setting"), &each.setting)?;
     }
     Ok(Terms { begins, said: said.entries, ceiling, fields: said.fields })
+}
+
+impl Terms {
+    /// With mounts that start at the project's root, as they are judged where the task is asked for.
+    pub fn rooted(mut self, root: &Path) -> Self {
+        Anchor::mounts_in(root, &mut self.begins);
+        Anchor::mounts_in(root, &mut self.said);
+        self
+    }
 }
 
 /// Holds a task against the host's settings and its role.

@@ -208,7 +208,7 @@ fn mounts(
             let field = format!("{}[{at}].source", refusal.field);
             Refusal { field, ..refusal }
         };
-        let asked = root.join(&mount.source);
+        let asked = mount.source_in(root);
         let source = match look_up(&asked) {
             Ok(source) => source,
             // The project is on another host: the runner there follows the links.

@@ -3,7 +3,7 @@
 //! [`Order`] says what the task wants; the [`Desk`] of this host makes a request of it by the host's own settings, and
 //! may say no.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cofferdam_core::control::id::ApprovalId;
 use cofferdam_core::control::report::Claim;
@@ -20,6 +20,8 @@ pub struct Order<'a> {
     pub command: &'a [String],
     /// Where it works.
     pub workspace: &'a PathBuf,
+    /// The root of its project, which need not be where it works: mounts start there, and it may be mounted from.
+    pub root: Option<&'a Path>,
     /// What may be mounted beside that, as the project says; the host may allow less.
     pub allowed: &'a [String],
     /// The yes that was given to it, if it was asked for.
@@ -35,9 +37,10 @@ pub trait Desk: std::fmt::Debug + Send + Sync {
 /// The order of a claimed task that works in `workspace`.
 pub(super) fn order<'a>(claim: &'a Claim, workspace: &'a PathBuf) -> Order<'a> {
     let task = &claim.task.asked;
+    let root = claim.project.as_ref().map(|project| Path::new(&project.root_path));
     let allowed = claim.project.as_ref().map_or(&[][..], |project| &project.allowed_paths);
     let (role, approval) = (claim.role.as_ref(), claim.approval);
-    Order { task, role, command: command(task), workspace, allowed, approval }
+    Order { task, role, command: command(task), workspace, root, allowed, approval }
 }
 
 pub(super) fn command(task: &NewTask) -> &[String] {

@@ -148,3 +148,20 @@ fn a_role_is_read_before_it_is_kept() {
     assert_eq!(field(json!({"overridable": ["x"]})), Some("overridable[0]".into()));
     assert_eq!(field(json!({"name": "a b"})), Some("name".into()));
 }
+
+#[test]
+fn mounts_start_at_the_root_of_the_project_and_nothing_else_does() {
+    let mount = |source: &str| json!({"settings": {"sandbox.mounts": [format!("{source}:/x")]}});
+    let source = |role: Option<&Role>, more: &Value| {
+        let terms = terms(role, &task(more)).unwrap().rooted(Path::new("/srv/shop"));
+        let entries = if role.is_some() { terms.begins } else { terms.said };
+        match entries.get(Key::SandboxMounts) {
+            Some((crate::config::Value::Mounts(mounts), _)) => mounts[0].source.0.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(source(None, &mount("data")), Path::new("/srv/shop/data"));
+    assert_eq!(source(None, &mount("/srv/other")), Path::new("/srv/other"));
+    let role = role(mount("data"));
+    assert_eq!(source(Some(&role), &json!({})), Path::new("/srv/shop/data"));
+}
