@@ -30,6 +30,7 @@ mod rows;
 mod runners;
 mod scheduler;
 mod settings;
+mod steps;
 mod tally;
 mod tasks;
 mod templates;

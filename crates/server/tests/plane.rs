@@ -101,4 +101,5 @@ claims! {
     workflows::paused_begins_nothing_and_aborted_ends_everything,
     workflows::a_part_is_repeated_with_what_depends_on_it,
     workflows::a_part_is_repeated_only_once_the_rest_is_over,
+    workflows::what_a_later_step_may_not_do_is_refused_before_an_earlier_one_runs,
 }

@@ -12,6 +12,7 @@ use sqlx::AnyConnection;
 use super::caller::Caller;
 use super::error::PlaneError;
 use super::keys::{IdempotencyKey, Once};
+use super::steps::{self, Plan};
 use super::turn::{About, Turn};
 use super::{Plane, policy, projects, rows};
 use crate::store::{Sql, run, scalar, to_doc};
@@ -36,6 +37,7 @@ impl Plane {
                     return get(turn.db().await?, &id).await;
                 }
                 place(turn, &asked, None).await?;
+                steps::judge(turn, asked.project, &asked.steps, Plan::Template, &caller.actor).await?;
                 let (millis, random) = turn.id()?;
                 let id = TemplateId::from_parts(millis, random);
                 let template = Template { id, asked, version: 1, created_at: turn.now };
@@ -92,6 +94,7 @@ impl Plane {
                 caller.finds(Some(before.asked.project), NOUN)?;
                 rows::same_version(before.version, if_version)?;
                 place(turn, &asked, Some(id)).await?;
+                steps::judge(turn, asked.project, &asked.steps, Plan::Template, &caller.actor).await?;
                 let version = before.version + 1;
                 let template = Template { id, asked, version, created_at: before.created_at };
                 let sql = Sql::new("UPDATE templates SET project = $1, name = $2, version = $3, doc = $4 WHERE id = $5");

@@ -20,6 +20,7 @@ use super::caller::Caller;
 use super::error::PlaneError;
 use super::keys::{IdempotencyKey, Once};
 use super::moves::{self, advance};
+use super::steps::{self, Plan};
 use super::tasks::Membership;
 use super::turn::{About, Turn};
 use super::{Ahead, Plane, rows, tasks, templates};
@@ -290,6 +291,8 @@ async fn begin(
         let remedy = "wait until that run is over, abort it, or repeat the step too";
         PlaneError::Conflict { message: not_over.to_string(), remedy }
     })?;
+    let plan = Plan::Run(&statuses);
+    steps::judge(turn, template.asked.project, &steps, plan, &caller.actor).await?;
     let (millis, random) = turn.id()?;
     let run = WorkflowRun {
         id: WorkflowRunId::from_parts(millis, random),

@@ -1,7 +1,9 @@
 //! Steps that wait for each other.
 
+use cofferdam_core::control::page::Paging;
 use cofferdam_core::control::report::ReportedStatus;
 use cofferdam_core::control::workflow::{NewTemplate, NewWorkflowRun, Template, WorkflowRun};
+use cofferdam_server::plane::{EventFilter, PlaneError};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, Worker};
@@ -172,4 +174,57 @@ pub(crate) async fn a_part_is_repeated_only_once_the_rest_is_over(desk: Desk) {
     let again = begin(&desk, &template, json!({"of": first.id, "only": ["b"]})).await;
     assert_eq!(run(&desk, &runner, &[]).await, ["b"], "a is not done twice");
     assert_eq!(shown(&desk, &again).await.0, "succeeded");
+}
+
+pub(crate) async fn what_a_later_step_may_not_do_is_refused_before_an_earlier_one_runs(desk: Desk) {
+    let project = desk.project("site").await;
+    let steps = |mount: &str, role: Value| -> NewTemplate {
+        let mounts = json!({"sandbox.mounts": [format!("{mount}:/x")]});
+        let task = json!({"execution_mode": "no-workspace", "command": ["true"]});
+        let mut later = task.clone();
+        later["settings"] = mounts;
+        later["role"] = role;
+        let steps = json!([
+            {"name": "a", "task": task}, {"name": "b", "depends_on": ["a"], "task": later},
+        ]);
+        let asked = json!({"project": project.id, "name": "build", "steps": steps});
+        serde_json::from_value(asked).unwrap()
+    };
+    let refused = |error: PlaneError| {
+        let problem = error.problem();
+        (problem.status, problem.rule.unwrap(), problem.field.unwrap())
+    };
+    let at_mount = "steps[1].task.settings.sandbox.mounts[0].source".to_owned();
+    let asked = steps("/etc", Value::Null);
+    let no = desk.plane.create_template(&desk.admin, asked, None).await.unwrap_err();
+    assert_eq!(refused(no), (422, "mount-forbidden".into(), at_mount.clone()));
+
+    // What is not there yet may be made by the step before, and a role until the run.
+    let asked = steps("data", json!("dev"));
+    let template = desk.plane.create_template(&desk.admin, asked, None).await.unwrap();
+    let run = |of: &Template| serde_json::from_value(json!({"template": of.id})).unwrap();
+    let no = desk.plane.create_workflow_run(&desk.admin, run(&template), None).await.unwrap_err();
+    assert_eq!(refused(no), (422, "role-known".into(), "steps[1].task.role".into()));
+    let replaced = steps("data", Value::Null);
+    desk.plane.replace_template(&desk.admin, template.id, replaced, None).await.unwrap();
+    desk.plane.create_workflow_run(&desk.admin, run(&template), None).await.unwrap();
+    let no = steps("/etc", Value::Null);
+    let no = desk.plane.replace_template(&desk.admin, template.id, no, None).await.unwrap_err();
+    assert_eq!(refused(no), (422, "mount-forbidden".into(), at_mount.clone()));
+
+    // Since then the path leads elsewhere: nothing of another run begins.
+    let root = std::path::Path::new(&project.root_path);
+    std::os::unix::fs::symlink("/etc", root.join("data")).unwrap();
+    let no = desk.plane.create_workflow_run(&desk.admin, run(&template), None).await.unwrap_err();
+    assert_eq!(refused(no), (422, "mount-forbidden".into(), at_mount));
+    let runs = desk.plane.workflow_runs(&desk.admin, &Default::default(), &Paging::default()).await;
+    assert_eq!(runs.unwrap().items.len(), 1);
+    let filter = EventFilter {
+        project: Some(project.id),
+        kind: Some("sandbox.rejected".into()),
+        ..EventFilter::default()
+    };
+    let told = desk.plane.events(&desk.admin, &filter, &Paging::default()).await.unwrap();
+    assert_eq!(told.items.len(), 4);
+    assert_eq!(told.items[0].data["step"], "b");
 }
