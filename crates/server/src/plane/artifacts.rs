@@ -60,6 +60,7 @@ impl Plane {
         Ok(rows::page(items, paging, |artifact: &Artifact| artifact.id.to_string()))
     }
 
+    /// The file itself, if it is still what its hash says.
     pub async fn artifact(
         &self,
         caller: &Caller,
@@ -76,7 +77,11 @@ impl Plane {
         let row = first(&mut db, sql).await?.ok_or(PlaneError::NotFound("artifact"))?;
         let data: String =
             row.try_get(0).map_err(|source| StoreError::Query { what: "read", source })?;
-        Ok((artifact, STANDARD.decode(&data).unwrap_or_default()))
+        let bytes = STANDARD.decode(&data).unwrap_or_default();
+        if blake3::hash(&bytes).to_hex().as_str() != artifact.hash {
+            return Err(PlaneError::from(StoreError::Altered { artifact: id.to_string() }));
+        }
+        Ok((artifact, bytes))
     }
 
     pub async fn put_artifact(

@@ -1,6 +1,6 @@
 //! The timeline, page by page.
 
-use cofferdam_core::chain::{Known, Verifier};
+use cofferdam_core::chain::{Entry, Known, Verifier};
 use cofferdam_core::control::audit::ChainVerdict;
 use cofferdam_core::control::id::{ProjectId, TaskId, WorkflowRunId};
 use cofferdam_core::control::page::{Page, Paging};
@@ -9,6 +9,7 @@ use cofferdam_core::control::token::Scope;
 use cofferdam_core::record::Anchor;
 use serde_json::Value;
 use sqlx::Row as _;
+use sqlx::any::AnyRow;
 
 use super::caller::Caller;
 use super::error::PlaneError;
@@ -57,7 +58,7 @@ impl Plane {
         Ok(rows::page(events?, paging, |event| event.seq.to_string()))
     }
 
-    /// Walks the whole chain.
+    /// Walks the whole chain, and looks whether each event is found by what it says.
     pub async fn verify(&self, caller: &Caller) -> Result<ChainVerdict, PlaneError> {
         caller.needs(Scope::Review)?;
         // What is being written now comes after the newest that is known to be durable.
@@ -72,23 +73,33 @@ impl Plane {
         let (mut seen, mut head) = (0_u64, cofferdam_core::chain::GENESIS.to_owned());
         let broken = loop {
             let sql = Sql::new(
-                "SELECT line FROM events WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT 1000",
+                "SELECT line, seq, project, task, workflow_run, kind FROM events \
+                 WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT 1000",
             );
             let lines = read_rows(&mut db, sql.number(seen).number(newest)).await?;
             if lines.is_empty() {
-                break verifier.finish().err();
+                break verifier.finish().err().map(|broken| (broken.seq, broken.to_string()));
             }
             let mut bad = None;
             for row in &lines {
                 let line: String =
                     row.try_get(0).map_err(|source| StoreError::Query { what: "read", source })?;
-                match verifier.feed_as::<Value>(&line) {
-                    Ok(entry) => (seen, head) = (entry.seq, entry.hash),
+                let entry = match verifier.feed_as::<Value>(&line) {
+                    Ok(entry) => entry,
                     Err(broken) => {
-                        bad = Some(broken);
+                        bad = Some((broken.seq, broken.to_string()));
                         break;
                     }
+                };
+                if let Some(column) = misfiled(row, &entry)? {
+                    let what = format!(
+                        "record {} is not found by what it says: its column {column} was changed",
+                        entry.seq
+                    );
+                    bad = Some((entry.seq, what));
+                    break;
                 }
+                (seen, head) = (entry.seq, entry.hash);
             }
             if bad.is_some() {
                 break bad;
@@ -98,8 +109,8 @@ impl Plane {
             holds: broken.is_none(),
             events: seen,
             head,
-            broken_seq: broken.as_ref().map(|broken| broken.seq),
-            broken: broken.map(|broken| broken.to_string()),
+            broken_seq: broken.as_ref().map(|(seq, _)| *seq),
+            broken: broken.map(|(_, what)| what),
         })
     }
 
@@ -117,6 +128,27 @@ impl Plane {
         let event: Option<TimelineEvent> = line.and_then(|line| serde_json::from_str(&line).ok());
         Ok(event.map(|event| event.hash).unwrap_or_default())
     }
+}
+
+/// The column that is not as the line says. Lists and timelines find events by their columns, which no hash covers.
+fn misfiled(row: &AnyRow, entry: &Entry<Value>) -> Result<Option<&'static str>, StoreError> {
+    let read = |source| StoreError::Query { what: "read", source };
+    let seq: i64 = row.try_get("seq").map_err(read)?;
+    if u64::try_from(seq) != Ok(entry.seq) {
+        return Ok(Some("seq"));
+    }
+    for (column, key) in [
+        ("project", "project"),
+        ("task", "task"),
+        ("workflow_run", "workflow_run"),
+        ("kind", "type"),
+    ] {
+        let filed: String = row.try_get(column).map_err(read)?;
+        if filed != entry.event[key].as_str().unwrap_or_default() {
+            return Ok(Some(column));
+        }
+    }
+    Ok(None)
 }
 
 fn question(caller: &Caller, filter: &EventFilter, after: u64, limit: u32) -> Sql {

@@ -16,6 +16,8 @@ pub enum StoreError {
     Query { what: &'static str, source: sqlx::Error },
     #[error("a row of {table} cannot be read")]
     Row { table: &'static str, source: serde_json::Error },
+    #[error("the bytes of artifact {artifact} are not those that were handed in")]
+    Altered { artifact: String },
     #[error("migration {number} of this database is not the one that this program has")]
     Migration { number: i64 },
     #[error("the database was made by a newer version: it has migration {number}")]

@@ -86,6 +86,43 @@ pub(crate) async fn a_chain_that_was_touched_does_not_hold(mut desk: Desk) {
     assert_eq!(desk.state(&task).await, "queued");
 }
 
+/// Lists and timelines find events by columns beside the chained line.
+pub(crate) async fn an_event_that_is_hidden_is_found_out(desk: Desk) {
+    let task = desk.submit(json!({})).await;
+    desk.holds().await;
+    for (column, hidden, back) in [
+        (
+            "task",
+            "UPDATE events SET task = '' WHERE kind = 'task.queued'",
+            "UPDATE events SET task = (SELECT MAX(task) FROM events) WHERE kind = 'task.queued'",
+        ),
+        (
+            "kind",
+            "UPDATE events SET kind = 'task.x' WHERE kind = 'task.queued'",
+            "UPDATE events SET kind = 'task.queued' WHERE kind = 'task.x'",
+        ),
+        (
+            "project",
+            "UPDATE events SET project = 'x' WHERE kind = 'task.queued'",
+            "UPDATE events SET project = '' WHERE project = 'x'",
+        ),
+        (
+            "workflow_run",
+            "UPDATE events SET workflow_run = 'x' WHERE kind = 'task.queued'",
+            "UPDATE events SET workflow_run = '' WHERE workflow_run = 'x'",
+        ),
+    ] {
+        assert_eq!(touch(desk.database().clone(), hidden).await, 1);
+        let verdict = desk.plane.verify(&desk.admin).await.unwrap();
+        let said = verdict.broken.unwrap_or_default();
+        assert!(!verdict.holds && said.contains(&format!("column {column} ")), "{column}: {said}");
+        assert!(verdict.broken_seq.is_some_and(|seq| seq > verdict.events));
+        assert_eq!(touch(desk.database().clone(), back).await, 1);
+        desk.holds().await;
+    }
+    assert!(desk.kinds(&task).await.contains(&"task.queued".to_owned()));
+}
+
 /// Whoever cuts it while no server runs is found out by what was kept elsewhere, and goes on to be.
 pub(crate) async fn a_chain_that_was_cut_before_a_restart_does_not_hold(mut desk: Desk) {
     let head = desk.dir().join("head");
@@ -129,7 +166,7 @@ pub(crate) async fn a_chain_that_was_cut_before_a_restart_does_not_hold(mut desk
 const CUT: &str = "DELETE FROM events WHERE seq = (SELECT MAX(seq) FROM events)";
 
 /// Does something to a database that no server of ours does; gives how many rows that were.
-async fn touch(database: Database, text: &'static str) -> u64 {
+pub(crate) async fn touch(database: Database, text: &'static str) -> u64 {
     match database {
         Database::Sqlite(path) => {
             let url = format!("sqlite://{}", path.display());

@@ -10,6 +10,7 @@ use cofferdam_server::plane::{ArtifactFilter, NewArtifact};
 use serde_json::json;
 
 use crate::desk::Desk;
+use crate::durable::touch;
 
 pub(crate) async fn pieces_come_once_in_order_and_up_to_the_limit(desk: Desk) {
     let runner = desk.runner("one").await;
@@ -95,4 +96,28 @@ pub(crate) async fn artifacts_come_back_as_they_were_given(desk: Desk) {
     put(new("report.bin", &bytes)).await.unwrap();
     assert_eq!(put(new("late", b"x")).await.unwrap_err().problem().status, 409);
     assert!(desk.kinds(&task).await.contains(&"runner.report_refused".to_owned()));
+}
+
+pub(crate) async fn an_artifact_that_was_altered_is_not_given_out(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let task = desk.submit(json!({})).await;
+    let claim = runner.claim(&desk, 1).await.remove(0);
+    let new = NewArtifact {
+        attempt: 1,
+        fence: claim.fence.clone(),
+        name: "report".into(),
+        media_type: "text/plain".into(),
+        bytes: b"all is well".to_vec(),
+    };
+    let kept = desk.plane.put_artifact(&runner.caller, task.id, new).await.unwrap();
+    desk.plane.artifact(&desk.admin, kept.id).await.unwrap();
+    for altered in
+        ["UPDATE artifact_bytes SET data = 'ZXZpbA=='", "UPDATE artifact_bytes SET data = '%'"]
+    {
+        assert_eq!(touch(desk.database().clone(), altered).await, 1);
+        let refused = desk.plane.artifact(&desk.admin, kept.id).await.unwrap_err();
+        assert_eq!(refused.problem().status, 500, "{altered}");
+        let why = std::error::Error::source(&refused).unwrap().to_string();
+        assert!(why.contains(&kept.id.to_string()), "{why}");
+    }
 }
