@@ -5,7 +5,7 @@
 //! - [`state`]: the states of a task and the only moves between them.
 //! - [`admission`], [`queue`], [`fence`], [`retry`], [`graph`], [`rerun`]: the decisions: what may be asked for, who is next, which
 //!   reports count, whether there is another attempt, which steps go on, which are taken over.
-//! - [`report`]: what a runner and the server say to each other.
+//! - [`report`]: what a runner and the server say to each other; [`log_place`]: where a reader of output stands.
 //! - [`timeline`], [`audit`], [`overview`], [`spent`]: what happened, as the API shows it.
 //! - [`problem`], [`page`]: how an answer says no, and how it says "there is more".
 //!
@@ -18,6 +18,7 @@ pub mod audit;
 pub mod fence;
 pub mod graph;
 pub mod id;
+pub mod log_place;
 pub mod overview;
 pub mod page;
 pub mod problem;

@@ -1,6 +1,7 @@
 //! A log as it grows: server-sent events, read piece by piece.
 
 use cofferdam_core::control::id::TaskId;
+use cofferdam_core::control::log_place::LogPlace;
 use cofferdam_core::control::report::LogPiece;
 use reqwest::{Method, Response, header};
 
@@ -9,7 +10,7 @@ use super::{Client, ClientError, Question};
 /// More than this without an end of line is no event of ours.
 const MAX_LINE: usize = 16 << 20;
 
-/// A log that is being followed. Ends where the server ends it: the attempt is over, or the server is.
+/// A log that is being followed. Ends where the server ends it: the task or the attempt is over, or the server is.
 #[derive(Debug)]
 pub struct Followed<'a> {
     client: &'a Client,
@@ -19,17 +20,19 @@ pub struct Followed<'a> {
 }
 
 impl Client {
-    /// Log pieces after `after`, as they come.
+    /// Log pieces after the one that was seen last, as they come: of one attempt, or of the last one and those after it.
     pub async fn follow_logs(
         &self,
         task: TaskId,
         attempt: Option<u32>,
-        after: Option<u64>,
+        seen: Option<LogPlace>,
     ) -> Result<Followed<'_>, ClientError> {
-        let question = Question::new(Method::GET, format!("/v1/tasks/{task}/logs"))
-            .query("attempt", attempt)
-            .query("after", after);
-        let request = self.request(&question).header(header::ACCEPT, "text/event-stream");
+        let question =
+            Question::new(Method::GET, format!("/v1/tasks/{task}/logs")).query("attempt", attempt);
+        let mut request = self.request(&question).header(header::ACCEPT, "text/event-stream");
+        if let Some(seen) = seen {
+            request = request.header("Last-Event-ID", seen.to_string());
+        }
         let response = request.send().await.map_err(|source| self.unreachable(source))?;
         if response.status().is_success() {
             return Ok(Followed { client: self, response, held: Vec::new(), data: Vec::new() });

@@ -60,6 +60,7 @@ claims! {
     shutdown::who_never_finishes_is_cut_off,
     streams::a_stream_goes_on_where_it_was_cut_off,
     streams::output_goes_on_where_it_was_cut_off,
+    streams::output_goes_on_with_the_next_attempt,
     streams::what_is_asked_for_is_what_comes,
     streams::a_stream_ends_with_its_token,
     streams::a_stream_shows_nothing_of_other_projects,

@@ -120,6 +120,50 @@ pub(crate) fn output_goes_on_where_it_was_cut_off(server: Server) {
     wrong.header("Last-Event-ID", "x").send(server.address).expect(400);
 }
 
+/// Through all attempts: the pieces of each are counted anew, and none is lost to who was cut off before.
+pub(crate) fn output_goes_on_with_the_next_attempt(server: Server) {
+    let (_, runner) = server.token("runner", "runner", None);
+    let tell = |target: &str, body: Value| {
+        Ask::post(target, &body).token(&runner).send(server.address).expect(200).json()
+    };
+    let one = tell("/v1/runner/register", json!({ "name": "r", "capacity": 1 }));
+    let body = json!({
+        "execution_mode": "no-workspace", "command": ["true"],
+        "retry": { "max_attempts": 2, "on": ["failed"], "backoff_ms": 0 },
+    });
+    let made = server.post("/v1/tasks", &body).expect(201).json();
+    let id = made["id"].as_str().unwrap();
+    let target = format!("/v1/tasks/{id}/logs");
+    let mut stream = Messages::open(&server, &server.admin, &target, None);
+    // "a\n", "b\n", "c\n".
+    for (attempt, end) in [(1, "failed"), (2, "succeeded")] {
+        let ask = json!({ "runner": one["runner"], "room": 1, "wait_ms": 10_000 });
+        let fence = tell("/v1/runner/claim", ask)["claims"][0]["fence"].clone();
+        for (seq, data) in ["YQo=", "Ygo=", "Ywo="].into_iter().enumerate() {
+            let body = json!({ "attempt": attempt, "fence": fence, "seq": seq, "stream": "stdout", "data": data });
+            tell(&format!("/v1/runner/tasks/{id}/logs"), body);
+        }
+        let body = json!({ "attempt": attempt, "fence": fence, "seq": 1, "status": end });
+        tell(&format!("/v1/runner/tasks/{id}/status"), body);
+    }
+    let ids = |messages: &mut Messages| -> Vec<String> {
+        std::iter::from_fn(|| messages.next()).map(|message| message.id).collect()
+    };
+    let all = ["1.0", "1.1", "1.2", "2.0", "2.1", "2.2"];
+    assert_eq!(ids(&mut stream), all, "who followed from the beginning");
+    let after = |target: &str, last: &str| {
+        ids(&mut Messages::open(&server, &server.admin, target, Some(last)))
+    };
+    for seen in 0..all.len() {
+        assert_eq!(after(&target, all[seen]), all[seen + 1..], "cut off after {}", all[seen]);
+    }
+    assert_eq!(after(&target, "1"), ["2.2"], "a number alone is of the last attempt");
+    let first = format!("{target}?attempt=1");
+    assert_eq!(after(&first, "1.1"), ["1.2"], "only what was asked for");
+    let ask = Ask::get(&first).header("Accept", "text/event-stream");
+    server.send(ask.header("Last-Event-ID", "2.0")).refused(400, "bad-event-id");
+}
+
 pub(crate) fn what_is_asked_for_is_what_comes(server: Server) {
     let (own, other) = (server.project("own"), server.project("other"));
     let mut messages =

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use cofferdam_core::control::id::TaskId;
+use cofferdam_core::control::log_place::LogPlace;
 use cofferdam_core::control::report::{LogPiece, Stream};
 use cofferdam_core::inert::Inert;
 use cofferdam_server::client::ClientError;
@@ -45,7 +46,7 @@ pub(super) struct LogsArgs {
     json: bool,
 }
 
-/// Between two looks at a task that has not begun, or whose log broke off.
+/// Between two looks at a task whose log broke off.
 const LOOK: Duration = Duration::from_millis(300);
 
 pub(super) fn run(
@@ -54,26 +55,28 @@ pub(super) fn run(
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
     let remote = args.remote.open(context)?;
-    let mut after = None;
+    let mut seen = None;
     if args.follow {
-        follow(args, &remote, &mut after, out)?;
+        follow(args, &remote, &mut seen, out)?;
     }
     // What came between the last piece and the end.
-    rest(args, &remote, &mut after, out)?;
+    rest(args, &remote, &mut seen, out)?;
     Ok(Exit::Fine)
 }
 
 fn rest(
     args: &LogsArgs,
     remote: &Remote,
-    after: &mut Option<u64>,
+    seen: &mut Option<LogPlace>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     loop {
-        let page = remote.ask(remote.client().logs(args.task, args.attempt, *after))?;
+        let attempt = seen.map(|seen| seen.attempt).or(args.attempt);
+        let after = seen.map(|seen| seen.seq);
+        let page = remote.ask(remote.client().logs(args.task, attempt, after))?;
         for piece in &page.items {
             show(args, piece, out)?;
-            *after = Some(piece.seq);
+            *seen = Some(piece.place());
         }
         if page.next.is_none() || page.items.is_empty() {
             out.flush()?;
@@ -82,32 +85,24 @@ fn rest(
     }
 }
 
-/// Until the task has ended. A stream that breaks off is taken up where it was.
+/// Until the task has ended, through all its attempts. A stream that breaks off is taken up where it was.
 fn follow(
     args: &LogsArgs,
     remote: &Remote,
-    after: &mut Option<u64>,
+    seen: &mut Option<LogPlace>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let mut attempt = args.attempt;
     loop {
+        // Asked before the stream: one that ends of itself has then said all of a task that is over.
         let task = remote.ask(remote.client().task(args.task))?;
-        // Another attempt has numbers of its own.
-        let now = args.attempt.or((task.attempt > 0).then_some(task.attempt));
-        if now != attempt {
-            (attempt, *after) = (now, None);
-        }
-        if now.is_some() {
-            let streamed = remote.wait(stream(args, remote, attempt, after, out));
-            match streamed {
-                Ok(()) => {}
-                Err(Broken::Out(error)) => return Err(error),
-                Err(Broken::Server(error)) if error.is_passing() => {}
-                Err(Broken::Server(error)) => return Err(crate::remote::failed(error)),
-            }
-        }
-        if task.state.is_terminal() || args.attempt.is_some_and(|wanted| wanted < task.attempt) {
-            return Ok(());
+        let is_over =
+            task.state.is_terminal() || args.attempt.is_some_and(|wanted| wanted < task.attempt);
+        match remote.wait(stream(args, remote, seen, out)) {
+            Ok(()) if is_over => return Ok(()),
+            Ok(()) => {}
+            Err(Broken::Out(error)) => return Err(error),
+            Err(Broken::Server(error)) if error.is_passing() => {}
+            Err(Broken::Server(error)) => return Err(crate::remote::failed(error)),
         }
         std::thread::sleep(LOOK);
     }
@@ -121,16 +116,15 @@ enum Broken {
 async fn stream(
     args: &LogsArgs,
     remote: &Remote,
-    attempt: Option<u32>,
-    after: &mut Option<u64>,
+    seen: &mut Option<LogPlace>,
     out: &mut dyn Write,
 ) -> Result<(), Broken> {
-    let followed = remote.client().follow_logs(args.task, attempt, *after).await;
+    let followed = remote.client().follow_logs(args.task, args.attempt, *seen).await;
     let mut followed = followed.map_err(Broken::Server)?;
     while let Some(piece) = followed.next().await.map_err(Broken::Server)? {
         show(args, &piece, out).map_err(Broken::Out)?;
         out.flush().map_err(|error| Broken::Out(error.into()))?;
-        *after = Some(piece.seq);
+        *seen = Some(piece.place());
     }
     Ok(())
 }
