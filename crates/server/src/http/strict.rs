@@ -23,10 +23,21 @@ pub enum Wrong {
 /// What a body says.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Wrong> {
     let value = value(bytes).map_err(|error| Wrong::Text(error.to_string()))?;
-    serde_path_to_error::deserialize(value).map_err(|error| Wrong::Field {
-        field: error.path().to_string(),
-        message: error.inner().to_string(),
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let (path, message) = (error.path().to_string(), error.inner().to_string());
+        Wrong::Field { field: field(&path, &message), message }
     })
+}
+
+/// What an error is about. A field that is missing has no path: only the words name it, below the place that lacks it.
+fn field(path: &str, message: &str) -> String {
+    let missing = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+    match (path, missing) {
+        (".", Some(name)) => name.to_owned(),
+        (".", None) => "body".to_owned(),
+        (path, Some(name)) => format!("{path}.{name}"),
+        (path, None) => path.to_owned(),
+    }
 }
 
 fn value(bytes: &[u8]) -> serde_json::Result<Value> {
@@ -165,5 +176,11 @@ mod tests {
         let (at, message) = field(r#"{"execution_mode": "no-workspace", "comand": []}"#);
         assert_eq!(at, "comand", "{message}");
         assert!(message.contains("unknown field `comand`"), "{message}");
+        assert_eq!(field("{}").0, "execution_mode");
+        assert_eq!(
+            field(r#"{"execution_mode": "no-workspace", "overrides": [{}]}"#).0,
+            "overrides[0].setting"
+        );
+        assert_eq!(field("7").0, "body");
     }
 }

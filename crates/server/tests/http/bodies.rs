@@ -146,3 +146,23 @@ pub(crate) fn words_after_the_question_mark_are_checked_too(server: Server) {
     }
     server.get("/v1/tasks?limit=1&limit=2").refused(400, "invalid-query");
 }
+
+pub(crate) fn a_field_that_is_missing_is_named(server: Server) {
+    let project = server.project("own");
+    let step = json!({ "project": project, "name": "t", "steps": [{ "name": "a" }] });
+    let block = json!({ "execution_mode": "docker-sandbox", "sandbox": { "image": "a" } });
+    for (target, body, field) in [
+        ("/v1/tasks", json!({}), "execution_mode"),
+        ("/v1/tasks", block, "sandbox.command"),
+        ("/v1/projects", json!({}), "name"),
+        ("/v1/tokens", json!({}), "name"),
+        ("/v1/roles", json!({}), "name"),
+        ("/v1/workflow-templates", json!({}), "project"),
+        ("/v1/workflow-templates", step, "steps[0].task"),
+        ("/v1/workflow-runs", json!({}), "template"),
+        ("/v1/tasks", json!([]), "body"),
+    ] {
+        let refused = server.post(target, &body).json();
+        assert_eq!(refused["field"], field, "{target}: {refused}");
+    }
+}

@@ -45,6 +45,7 @@ claims! {
     access::what_is_another_projects_is_not_there,
     access::paths_that_are_no_ids_lead_nowhere,
     bodies::the_field_that_is_wrong_is_named,
+    bodies::a_field_that_is_missing_is_named,
     bodies::json_that_parsers_disagree_about_is_refused,
     bodies::depth_is_bounded_cheaply,
     bodies::a_gigabyte_is_refused_before_it_is_sent_and_while_it_is,
