@@ -82,6 +82,7 @@ claims! {
     leases::what_a_silent_runner_held_is_lost_and_its_late_word_changes_nothing,
     leases::a_claim_whose_answer_was_lost_goes_back_into_the_queue,
     leases::a_runner_that_is_started_anew_keeps_what_it_still_has,
+    leases::a_name_passes_on_once_its_token_has_ended,
     leases::a_restart_gives_runners_their_time_again,
     mounts::a_forbidden_mount_is_refused_by_its_rule_and_stands_in_the_timeline,
     once::the_same_request_twice_makes_one_task,

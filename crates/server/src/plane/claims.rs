@@ -21,7 +21,7 @@ use super::error::PlaneError;
 use super::memory::{Fenced, Hold, Present};
 use super::moves::{Step, advance, after};
 use super::turn::{About, Turn};
-use super::{Plane, approvals, policy};
+use super::{Plane, approvals, policy, tokens};
 use crate::store::{Sql, run, to_doc};
 
 /// Longest that a question may wait for its answer.
@@ -50,17 +50,22 @@ impl Plane {
             Box::pin(async move {
                 let token = caller.token.to_string();
                 let known = turn.memory.runners.values().find(|p| p.runner.name == asked.name);
-                let before = match known {
-                    Some(present) if present.token != token => {
-                        return Err(PlaneError::Conflict {
-                            message: format!("a runner with another token is called {}", asked.name),
-                            remedy: "give this one another name, or use the token of that one",
-                        });
-                    }
-                    other => other.map(|present| (present.runner.id, present.runner.created_at)),
-                };
+                let before = known.map(|present| {
+                    (present.runner.id, present.runner.created_at, present.token.clone())
+                });
+                let mut passed_on = None;
                 let (id, created_at) = match before {
-                    Some(before) => before,
+                    Some((id, created_at, own)) => {
+                        if own != token && !tokens::has_ended(turn, &own).await? {
+                            return Err(PlaneError::Conflict {
+                                message: format!("a runner with another token is called {}", asked.name),
+                                remedy: "give this one another name, use the token of that one, or revoke it",
+                            });
+                        }
+                        // Nobody can speak for it any more. What it ran lies with whoever bears its name.
+                        passed_on = (own != token).then_some(own);
+                        (id, created_at)
+                    }
                     None => {
                         let (millis, random) = turn.id()?;
                         (RunnerId::from_parts(millis, random), turn.now)
@@ -79,11 +84,15 @@ impl Plane {
                 };
                 let sql = Sql::new(
                     "INSERT INTO runners (id, name, token, doc) VALUES ($1, $2, $3, $4) \
-                     ON CONFLICT (id) DO UPDATE SET doc = excluded.doc",
+                     ON CONFLICT (id) DO UPDATE SET token = excluded.token, doc = excluded.doc",
                 );
                 let sql = sql.text(id).text(&runner.name).text(&token).text(to_doc(&runner, "runners")?);
                 run(turn.db().await?, sql).await?;
                 let actor = format!("runner:{}", runner.name);
+                if let Some(from) = passed_on {
+                    let data = json!({"runner": id, "from_token": from, "to_token": token});
+                    turn.tell(&About::default(), &caller.actor, "runner.passed_on", data).await?;
+                }
                 let data = json!({"runner": id, "labels": runner.labels, "capacity": runner.capacity, "holding": asked.holding});
                 turn.tell(&About::default(), &actor, "runner.registered", data).await?;
                 turn.memory.runners.insert(id, Present { runner, token, heard: Some(turn.elapsed) });

@@ -9,6 +9,7 @@ use cofferdam_core::control::admission;
 use cofferdam_core::control::id::TokenId;
 use cofferdam_core::control::overview::Me;
 use cofferdam_core::control::token::{MadeToken, NewToken, Scope, Token};
+use cofferdam_core::stamp::Stamp;
 use serde_json::json;
 use sqlx::Row as _;
 
@@ -29,9 +30,7 @@ impl Plane {
         let (kept, token) = tokens.get_key_value(hash.as_bytes())?;
         // Equality of these hashes takes the same time whatever they are.
         let now = self.inner.settings.clock.now();
-        let holds = blake3::Hash::from_bytes(*kept) == hash
-            && token.revoked_at.is_none()
-            && token.expires_at.is_none_or(|until| now < until);
+        let holds = blake3::Hash::from_bytes(*kept) == hash && is_good(token, now);
         holds.then(|| Caller::of(token))
     }
 
@@ -145,6 +144,18 @@ impl Plane {
         let hash = *blake3::hash(secret.as_bytes()).as_bytes();
         self.inner.tokens.write().unwrap_or_else(PoisonError::into_inner).insert(hash, token);
     }
+}
+
+/// Whether nobody can show this token any more. One that was never made has not ended: it is that of the runner inside.
+pub(super) async fn has_ended(turn: &mut Turn, id: &str) -> Result<bool, PlaneError> {
+    let sql = Sql::new("SELECT doc FROM tokens WHERE id = $1").text(id);
+    let found: Option<Token> = rows::find(turn.db().await?, "tokens", sql).await?;
+    let now = turn.now;
+    Ok(found.is_some_and(|token| !is_good(&token, now)))
+}
+
+fn is_good(token: &Token, now: Stamp) -> bool {
+    token.revoked_at.is_none() && token.expires_at.is_none_or(|until| now < until)
 }
 
 /// Whether the caller may know of a token: it reaches no further than the caller's own.

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use cofferdam_core::control::id::TokenId;
+use cofferdam_core::control::page::Paging;
 use cofferdam_core::control::report::{Heartbeat, Held, Registration, ReportedStatus, Taken};
-use cofferdam_core::control::token::Scope;
+use cofferdam_core::control::token::{NewToken, Scope};
+use cofferdam_server::plane::{Caller, EventFilter};
 use serde_json::json;
 
 use crate::desk::Desk;
@@ -98,4 +101,59 @@ pub(crate) async fn a_restart_gives_runners_their_time_again(mut desk: Desk) {
     assert_eq!(desk.state(&task).await, "claimed");
     runner.report(&desk, &claim, 0, ReportedStatus::Succeeded).await;
     assert_eq!(desk.state(&task).await, "succeeded");
+}
+
+pub(crate) async fn a_name_passes_on_once_its_token_has_ended(desk: Desk) {
+    let first = desk.runner("one").await;
+    let other = desk.caller("two", &[Scope::Runner]).await;
+    let asked = |name: &str| Registration {
+        name: name.into(),
+        labels: vec![],
+        capacity: 1,
+        host: None,
+        holding: vec![],
+    };
+    let early = desk.plane.register(&other, asked("one")).await.unwrap_err();
+    assert_eq!(early.problem().status, 409);
+    let task = desk.submit(json!({})).await;
+    let claim = first.claim(&desk, 1).await.remove(0);
+    first.report(&desk, &claim, 0, ReportedStatus::Running).await;
+    desk.plane.revoke_token(&desk.admin, first.caller.token).await.unwrap();
+    let second = desk.plane.register(&other, asked("one")).await.unwrap();
+    assert_eq!(second.runner, first.registered.runner, "what lies with it is still found");
+    assert_eq!(desk.state(&task).await, "lost", "it does not have what the other held");
+    let filter = EventFilter { kind: Some("runner.passed_on".into()), ..Default::default() };
+    let told = desk.plane.events(&desk.admin, &filter, &Paging::default()).await.unwrap();
+    assert_eq!(told.items[0].data["runner"], json!(second.runner));
+    let late = Heartbeat { runner: second.runner, holding: vec![], draining: false, wait_ms: 0 };
+    desk.plane.heartbeat(&first.caller, late.clone()).await.unwrap_err();
+    desk.plane.heartbeat(&other, late).await.unwrap();
+
+    // The runner inside a server has no token that was made.
+    let inside = Caller {
+        actor: "server".into(),
+        token: TokenId::from_parts(0, 0),
+        scopes: vec![Scope::Runner],
+        projects: None,
+    };
+    desk.plane.register(&inside, asked("inside")).await.unwrap();
+    desk.plane.register(&other, asked("inside")).await.unwrap_err();
+
+    // An end that was set beforehand is one, too, and it holds after a restart.
+    let until = NewToken {
+        name: "short".into(),
+        scopes: vec![Scope::Runner],
+        projects: None,
+        expires_at: Some(serde_json::from_value(json!("2027-01-15T08:05:00Z")).unwrap()),
+    };
+    let made = desk.plane.make_token(&desk.admin, until).await.unwrap();
+    let short = desk.plane.caller(&made.secret).unwrap();
+    desk.plane.register(&short, asked("brief")).await.unwrap();
+    desk.plane.register(&other, asked("brief")).await.unwrap_err();
+    desk.pass(Duration::from_secs(600)).await;
+    desk.plane.register(&other, asked("brief")).await.unwrap();
+    let mut desk = desk;
+    desk.restart().await;
+    desk.plane.register(&other, asked("brief")).await.unwrap();
+    desk.holds().await;
 }
