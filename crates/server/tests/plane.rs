@@ -104,5 +104,6 @@ claims! {
     workflows::paused_begins_nothing_and_aborted_ends_everything,
     workflows::a_part_is_repeated_with_what_depends_on_it,
     workflows::a_part_is_repeated_only_once_the_rest_is_over,
+    workflows::a_run_has_another_version_when_a_task_of_it_has,
     workflows::what_a_later_step_may_not_do_is_refused_before_an_earlier_one_runs,
 }

@@ -107,6 +107,7 @@ pub struct WorkflowRun {
     pub state: WorkflowState,
     pub actor: String,
     pub steps: Vec<StepStatus>,
+    /// Grows when anything of the run or of its tasks changes.
     pub version: u64,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Stamp,

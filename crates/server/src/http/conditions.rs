@@ -24,11 +24,34 @@ fn tag(version: u64) -> HeaderValue {
 /// The thing with its `ETag`; nothing but that where the caller has this version.
 pub(crate) fn show<T: Versioned + Serialize>(thing: &T, headers: &HeaderMap) -> Response {
     let tag = tag(thing.version());
-    let known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| *known == tag);
-    if known {
+    if is_known(&tag, headers) {
         return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response();
     }
     ([(header::ETAG, tag)], axum::Json(thing)).into_response()
+}
+
+/// Whether `If-None-Match` has this tag: alone, in a list or in several, weak or not (RFC 9110, 13.1.2), or means any.
+fn is_known(tag: &HeaderValue, headers: &HeaderMap) -> bool {
+    let Ok(tag) = tag.to_str() else { return false };
+    let said = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|said| said.to_str().ok());
+    said.into_iter().any(|said| said.trim() == "*" || Tags(said).any(|known| known == tag))
+}
+
+/// The tags of a list, with their quotes and without `W/`. A comma between quotes belongs to the tag; what is no tag
+/// ends the list.
+struct Tags<'a>(&'a str);
+
+impl<'a> Iterator for Tags<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let rest = self.0.trim_start_matches([' ', '\t', ',']);
+        let rest = rest.strip_prefix("W/").unwrap_or(rest);
+        let end = rest.strip_prefix('"')?.find('"')? + 2;
+        let (tag, left) = rest.split_at(end);
+        self.0 = left;
+        Some(tag)
+    }
 }
 
 /// 201, with where it is from now on.

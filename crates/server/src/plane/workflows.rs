@@ -227,11 +227,13 @@ pub(super) fn tasks_in(id: WorkflowRunId) -> Sql {
         .text(id)
 }
 
-/// The run with what its tasks say.
+/// The run with what its tasks say. Their versions are part of its own: what is shown differs with them.
 async fn shown(db: &mut AnyConnection, kept: Kept) -> Result<WorkflowRun, PlaneError> {
     let mut run = kept.run;
+    let tasks = tasks_of(db, run.id).await?;
+    run.version += tasks.iter().map(|task| task.version).sum::<u64>();
     let states: HashMap<TaskId, TaskState> =
-        tasks_of(db, run.id).await?.into_iter().map(|task| (task.id, task.state)).collect();
+        tasks.into_iter().map(|task| (task.id, task.state)).collect();
     for step in &mut run.steps {
         if let Some(task) = step.task
             && let Some(state) = states.get(&task)

@@ -67,6 +67,7 @@ claims! {
     streams::a_stream_shows_nothing_of_other_projects,
     streams::many_quiet_readers_cost_no_answers,
     versions::a_thing_is_replaced_only_by_who_has_seen_it,
+    versions::a_version_that_is_known_is_said_as_http_says_it,
     versions::the_same_create_with_the_same_key_is_one,
     versions::pages_hold_everything_once,
     watching::a_request_has_an_id_of_its_own_or_the_callers,

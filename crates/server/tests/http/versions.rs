@@ -75,3 +75,24 @@ pub(crate) fn pages_hold_everything_once(server: Server) {
     let wrong = server.get("/v1/tasks?after=nonsense");
     assert!((400..500).contains(&wrong.status), "{wrong:?}");
 }
+
+pub(crate) fn a_version_that_is_known_is_said_as_http_says_it(server: Server) {
+    let target = format!("/v1/projects/{}", server.project("own"));
+    let tag = server.get(&target).expect(200).header("etag").unwrap().to_owned();
+    let ask = |known: &str| server.send(Ask::get(&target).header("If-None-Match", known));
+    for known in [
+        tag.clone(),
+        format!("W/{tag}"),
+        format!("\"a,b\", W/\"7\",{tag}"),
+        format!("{tag} , \"x\""),
+        "*".to_owned(),
+    ] {
+        assert_eq!(ask(&known).expect(304).header("etag"), Some(tag.as_str()), "{known}");
+    }
+    let bare = tag.trim_matches('"');
+    for other in ["\"x\"", "W/\"x\", \"y\"", bare, "\"*\"", "", "\"", &format!("\"a,{tag}\"")] {
+        ask(other).expect(200);
+    }
+    let twice = Ask::get(&target).header("If-None-Match", "\"x\"").header("If-None-Match", &tag);
+    server.send(twice).expect(304);
+}

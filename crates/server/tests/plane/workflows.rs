@@ -228,3 +228,23 @@ pub(crate) async fn what_a_later_step_may_not_do_is_refused_before_an_earlier_on
     assert_eq!(told.items.len(), 4);
     assert_eq!(told.items[0].data["step"], "b");
 }
+
+pub(crate) async fn a_run_has_another_version_when_a_task_of_it_has(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let template =
+        template(&desk, json!([{"name": "a"}, {"name": "b", "depends_on": ["a"]}])).await;
+    let workflow = begin(&desk, &template, json!({})).await;
+    let version = async || desk.plane.workflow_run(&desk.admin, workflow.id).await.unwrap().version;
+    let mut seen = vec![version().await];
+    assert_eq!(seen[0], workflow.version);
+    for _ in ["a", "b"] {
+        let claim = runner.claim(&desk, 1).await.remove(0);
+        seen.push(version().await);
+        runner.report(&desk, &claim, 0, ReportedStatus::Running).await;
+        seen.push(version().await);
+        runner.report(&desk, &claim, 1, ReportedStatus::Succeeded).await;
+        seen.push(version().await);
+    }
+    assert!(seen.is_sorted_by(|one, two| one < two), "{seen:?}");
+    assert_eq!(version().await, *seen.last().unwrap(), "nothing moves, and nothing changes");
+}
