@@ -78,6 +78,7 @@ claims! {
     durable::a_chain_that_was_cut_before_a_restart_does_not_hold,
     durable::an_event_that_is_hidden_is_found_out,
     errands::changes_are_decided_where_they_lie_and_the_chain_has_every_link,
+    errands::an_apply_of_nothing_leaves_no_word_of_one,
     errands::an_answer_is_kept_even_if_the_server_was_started_anew,
     leases::what_a_silent_runner_held_is_lost_and_its_late_word_changes_nothing,
     leases::a_claim_whose_answer_was_lost_goes_back_into_the_queue,

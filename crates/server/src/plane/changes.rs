@@ -266,9 +266,12 @@ async fn conclude(
             turn.tell(&about, actor, "changes.refused", data).await?;
         }
         (None, result) => {
+            let did_nothing = result.as_ref().is_some_and(|result| result["outcome"] == "nothing");
+            // Nothing was applied, and nothing says that it was.
+            let done = if did_nothing { "changes.untouched" } else { done };
             // A hash of the tree, as its runner found it afterwards. Nothing stands in for one that is missing.
             let tree = result.as_ref().and_then(|result| result.get("tree")?.as_str());
-            let data = json!({"errand": id, "result": result, "tree": tree});
+            let data = json!({"errand": id, "decision": verb, "result": result, "tree": tree});
             turn.tell(&about, actor, done, data).await?;
             let whole = match &kept.errand.what {
                 ErrandKind::Apply { paths, hunks, .. } => paths.is_empty() && hunks.is_empty(),

@@ -76,7 +76,7 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
             }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let done = asked.json(&words, paths, &[UNDECIDED])?;
-            Ok(asked.with_tree(asked.with_pending(done)))
+            Ok(asked.with_tree(asked.with_pending(called_by_its_name(done))))
         }
         ErrandKind::Discard { paths } => {
             let done = asked.with_tree(asked.json(&["discard", "--json"], paths, &[])?);
@@ -222,6 +222,18 @@ impl<L: Link> Asked<'_, L> {
     }
 }
 
+/// An apply that let nothing pass has not applied anything, and is not told of as if it had.
+fn called_by_its_name(mut done: Value) -> Value {
+    let none = |value: &Value| *value == 0;
+    let changes = done["changes"].as_object();
+    let untouched = changes.is_some_and(|changes| changes.values().all(none))
+        && ["already", "merged", "partly"].iter().all(|name| none(&done[name]));
+    if done["outcome"] == "applied" && untouched {
+        done["outcome"] = json!("nothing");
+    }
+    done
+}
+
 /// What somebody has said yes to: `class:NAME` and `budget` may be `allow`; a path `allow`, for all of its classes, or
 /// `merge`, where the host has changed it meanwhile.
 fn allowances(
@@ -286,6 +298,22 @@ fn problem(status: u16, name: &str, detail: &str) -> Box<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_apply_that_let_nothing_pass_is_called_so() {
+        let said = |created: u64, merged: u64, outcome: &str| {
+            let done = json!({
+                "outcome": outcome, "changes": {"created": created, "modified": 0},
+                "already": 0, "merged": merged, "partly": 0, "left": 3,
+            });
+            called_by_its_name(done)["outcome"].clone()
+        };
+        assert_eq!(said(0, 0, "applied"), "nothing");
+        assert_eq!(said(1, 0, "applied"), "applied");
+        assert_eq!(said(0, 1, "applied"), "applied");
+        assert_eq!(said(0, 0, "refused"), "refused");
+        assert_eq!(called_by_its_name(json!({"outcome": "applied"}))["outcome"], "applied");
+    }
 
     #[test]
     fn only_known_answers_become_flags() {

@@ -72,7 +72,7 @@ export function outcome(verb, answer) {
     { class: isRefused ? "problem" : "remark good" },
     el("strong", sentence(verb, answer, isRefused)),
     refused.length > 0 && el("ul", refused.map((one) => el("li", name(one.path), ": ", nodes(one.why), one.reasons?.length ? [" – ", nodes(one.reasons.join("; "))] : ""))),
-    verb === "apply" && !isRefused && el("p.quiet", "Undo takes it back."),
+    verb === "apply" && !isRefused && answer.outcome !== "nothing" && el("p.quiet", "Undo takes it back."),
   );
 }
 
@@ -80,6 +80,7 @@ function sentence(verb, answer, isRefused) {
   if (isRefused) return verb === "undo" ? "Nothing was taken back." : "Nothing was applied.";
   if (verb === "undo") return `Took back ${count(answer.entries ?? 0, "change")}; pending again.`;
   if (verb === "discard") return `Discarded ${count(answer.discarded ?? 0, "change")}; ${answer.left ?? 0} left.`;
+  if (answer.outcome === "nothing") return `Nothing was applied${answer.left ? `; ${answer.left} left pending` : ""}.`;
   const parts = ["created", "modified", "deleted", "retyped"].filter((kind) => answer.changes?.[kind]).map((kind) => `${answer.changes[kind]} ${kind}`);
   const rest = [answer.merged && `${answer.merged} merged`, answer.left && `${answer.left} left pending`].filter(Boolean);
   return `Applied: ${[...(parts.length ? parts : ["nothing"]), ...rest].join(", ")}.`;

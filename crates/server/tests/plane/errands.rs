@@ -147,3 +147,20 @@ pub(crate) async fn an_answer_is_kept_even_if_the_server_was_started_anew(mut de
     let away = desk.plane.changes(&desk.admin, task.id).await.unwrap_err().problem();
     assert_eq!(away.status, 409, "{away:?}");
 }
+
+pub(crate) async fn an_apply_of_nothing_leaves_no_word_of_one(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let task = finished(&desk, &runner).await;
+    let answer = json!({"outcome": "nothing", "left": 1, "pending": 1, "tree": "7ee"});
+    let applies = serve(&desk, &runner, Ok(answer.clone()));
+    let said = desk.plane.apply(&desk.admin, task.id, Apply::default()).await.unwrap();
+    assert_eq!(said, answer);
+    applies.await.unwrap();
+    let kinds = desk.kinds(&task).await;
+    assert!(!kinds.contains(&"changes.applied".to_owned()), "{kinds:?}");
+    assert!(kinds.contains(&"changes.untouched".to_owned()), "{kinds:?}");
+    let audit = desk.plane.audit(&desk.admin, task.id).await.unwrap();
+    assert!(!audit.links.iter().any(|link| link.step == AuditStep::Applied), "{audit:?}");
+    let overview = desk.plane.overview(&desk.admin).await.unwrap();
+    assert_eq!(overview.to_review.len(), 1, "somebody still has to look");
+}
