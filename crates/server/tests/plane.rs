@@ -86,6 +86,7 @@ claims! {
     leases::a_name_passes_on_once_its_token_has_ended,
     leases::a_restart_gives_runners_their_time_again,
     mounts::a_forbidden_mount_is_refused_by_its_rule_and_stands_in_the_timeline,
+    mounts::what_is_refused_at_dispatch_stands_in_the_timeline_of_its_task,
     once::the_same_request_twice_makes_one_task,
     once::a_version_that_is_not_the_latest_is_refused,
     output::pieces_come_once_in_order_and_up_to_the_limit,

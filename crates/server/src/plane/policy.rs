@@ -25,7 +25,6 @@ use sqlx::AnyConnection;
 use super::caller::Caller;
 use super::error::PlaneError;
 use super::settings::PlaneSettings;
-use super::tasks::Membership;
 use super::turn::{About, Turn};
 use super::{Plane, projects, roles};
 use crate::store::to_doc;
@@ -250,17 +249,15 @@ fn mounts(
 pub(super) async fn or_tell(
     turn: &mut Turn,
     asked: &NewTask,
-    of: Option<&Membership>,
+    about: &About,
     actor: &str,
     judged: Result<Judged, PlaneError>,
 ) -> Result<Judged, PlaneError> {
     if let Err(PlaneError::Refused(refusal)) = &judged {
-        let about =
-            About { project: asked.project, workflow_run: of.map(|of| of.run), ..About::default() };
         let data = json!({
             "rule": refusal.rule, "field": refusal.field, "message": refusal.message, "title": asked.title,
         });
-        turn.tell(&about, actor, "sandbox.rejected", data).await?;
+        turn.tell(about, actor, "sandbox.rejected", data).await?;
     }
     judged
 }

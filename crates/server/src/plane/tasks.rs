@@ -100,12 +100,9 @@ impl Plane {
         self.change(caller, id, |turn, mut task, actor| {
             Box::pin(async move {
                 if task.state == TaskState::Created {
-                    let of = task
-                        .workflow_run
-                        .map(|run| Membership { run, step: task.step.clone().unwrap_or_default() });
+                    let about = About::task(&task);
                     let judged = policy::judge(turn, &task.asked).await;
-                    let judged =
-                        policy::or_tell(turn, &task.asked, of.as_ref(), &actor, judged).await?;
+                    let judged = policy::or_tell(turn, &task.asked, &about, &actor, judged).await?;
                     enter(turn, &mut task, &actor, judged).await?;
                 } else {
                     advance(turn, &mut task, Step::new(Move::Dispatch, &actor)).await?;
@@ -201,7 +198,10 @@ pub(super) async fn make(
     let (millis, random) = turn.id()?;
     let id = TaskId::from_parts(millis, random);
     let judged = policy::judge(turn, &asked).await;
-    let judged = policy::or_tell(turn, &asked, of.as_ref(), actor, judged).await?;
+    // What is refused is not made, and has no place of its own in the timeline.
+    let workflow_run = of.as_ref().map(|of| of.run);
+    let about = About { project: asked.project, workflow_run, ..About::default() };
+    let judged = policy::or_tell(turn, &asked, &about, actor, judged).await?;
     let (run_of, step) = match of {
         Some(Membership { run, step }) => (Some(run), Some(step)),
         None => (None, None),

@@ -40,3 +40,19 @@ pub(crate) async fn a_forbidden_mount_is_refused_by_its_rule_and_stands_in_the_t
     let events = desk.plane.events(&desk.admin, &filter, &Paging::default()).await.unwrap();
     assert_eq!(events.items.len(), 4);
 }
+
+pub(crate) async fn what_is_refused_at_dispatch_stands_in_the_timeline_of_its_task(desk: Desk) {
+    let project = desk.project("site").await;
+    let data = std::path::Path::new(&project.root_path).join("data");
+    std::fs::create_dir(&data).unwrap();
+    let more = json!({
+        "project": project.id, "dispatch": false, "settings": {"sandbox.mounts": ["data:/x"]},
+    });
+    let task = desk.submit(more).await;
+    std::fs::remove_dir(&data).unwrap();
+    std::os::unix::fs::symlink("/etc", &data).unwrap();
+    let refused = desk.plane.dispatch(&desk.admin, task.id).await.unwrap_err();
+    assert_eq!(refused.problem().rule.as_deref(), Some("mount-forbidden"));
+    assert_eq!(desk.kinds(&task).await, ["task.created", "sandbox.rejected"]);
+    assert_eq!(desk.state(&task).await, "created");
+}
