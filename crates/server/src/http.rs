@@ -15,6 +15,7 @@ mod conditions;
 mod connections;
 mod event;
 mod health;
+mod leaving;
 mod log;
 mod metrics;
 mod names;
@@ -90,6 +91,7 @@ pub struct Bound {
     tls: Option<TlsAcceptor>,
     names: Names,
     rate: Option<u32>,
+    leaving: CancellationToken,
 }
 
 impl fmt::Debug for Bound {
@@ -108,7 +110,8 @@ impl Bound {
         let failed = |source| ListenError::Listen { address: settings.listen, source };
         let listener = TcpListener::bind(settings.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address, tls, names, rate: settings.rate })
+        let leaving = CancellationToken::new();
+        Ok(Self { listener, address, tls, names, rate: settings.rate, leaving })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -120,9 +123,16 @@ impl Bound {
         format!("{scheme}://{}", self.address)
     }
 
+    /// To be canceled where a server is to end and has something to finish first: it goes on to answer, is not ready any
+    /// more, and makes nothing new.
+    pub fn leaving(&self) -> CancellationToken {
+        self.leaving.clone()
+    }
+
     /// Answers until `stop`, and then finishes what was begun.
     pub async fn serve(self, plane: Plane, stop: CancellationToken) {
-        let app = app::App::new(plane, self.names, self.rate, stop.clone());
+        let ends = app::Ends { leaving: self.leaving, stop: stop.clone() };
+        let app = app::App::new(plane, self.names, self.rate, ends);
         connections::serve(self.listener, self.tls, router::router(&app), stop).await;
     }
 }

@@ -69,10 +69,11 @@ pub fn serve(
             write_atomically(&serving.token_file, format!("{token}\n").as_bytes())?;
         }
         let (url, database) = (bound.url(), plane.database().to_string());
+        let leaving = bound.leaving();
         let answering = tokio::spawn(bound.serve(plane.clone(), stop.clone()));
         ready(&Started { url, database, token_file: &serving.token_file, token })?;
         let inside = serving.runner.map(|setup| Inside::start(&plane, setup));
-        signals.end(&stop, inside, answering).await;
+        signals.end(&Told { leaving, stop }, inside, answering).await;
         plane.close().await;
         Ok(())
     })
@@ -96,6 +97,12 @@ impl Inside {
         });
         Self { ending, running }
     }
+}
+
+/// What those who answer are told of the end, in this order.
+struct Told {
+    leaving: CancellationToken,
+    stop: CancellationToken,
 }
 
 /// Whether what was begun is waited for.
@@ -122,12 +129,14 @@ impl Signals {
     /// Waits for one and stops; a second one does not wait for what was begun.
     async fn end(
         mut self,
-        stop: &CancellationToken,
+        told: &Told,
         inside: Option<Inside>,
         mut answering: tokio::task::JoinHandle<()>,
     ) {
         self.next().await;
         tracing::info!("stopping: what was begun is finished");
+        // What runs may take a while: meanwhile nobody is told that there is room for more.
+        told.leaving.cancel();
         let mut haste = Haste::No;
         if let Some(Inside { ending, mut running }) = inside {
             ending.drain.cancel();
@@ -143,7 +152,7 @@ impl Signals {
                 }
             }
         }
-        stop.cancel();
+        told.stop.cancel();
         if haste == Haste::AtOnce {
             // Who said it twice while the runner ended does not say it again for open requests.
             return answering.abort();

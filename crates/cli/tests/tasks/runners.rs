@@ -101,3 +101,24 @@ fn a_runner_needs_a_token_of_its_own_and_a_name() {
     signal(&first, Signal::Terminate);
     assert!(first.wait().unwrap().success());
 }
+
+#[test]
+fn a_server_that_is_told_to_end_takes_no_more_tasks() {
+    let env = TestEnv::with_binary(BINARY);
+    let place = Place::new(&env, None);
+    let script = "while ! [ -e go ]; do sleep 0.05; done; echo done";
+    place.run(&["project", "create", "shop"]).assert_exit(0);
+    let shared = ["--project", "shop", "--mode", "shared-workspace"];
+    let task = place.task(&[&shared, &NATIVE[..], &["--", "sh", "-c", script]].concat());
+    place.running(task);
+    place.signal_server(Signal::Terminate);
+    let words = [&["task", "create"], &NATIVE[..], &["--", "true"]].concat();
+    let refused = wait_until(Duration::from_secs(5), || {
+        place.run(&words).stderr_text().contains("the server is stopping")
+    });
+    assert!(refused, "it goes on to take tasks");
+    assert_eq!(place.show(task).unwrap().state, TaskState::Running, "and to answer");
+    env.file("go", "");
+    let gone = wait_until(Duration::from_secs(20), || place.show(task).is_err());
+    assert!(gone, "it ends once what ran is over");
+}

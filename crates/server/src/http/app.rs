@@ -20,19 +20,23 @@ struct Parts {
     rates: Rates,
     tally: Tally,
     tail: Arc<Tail>,
-    stop: CancellationToken,
+    ends: Ends,
+}
+
+/// How a server is told of its end.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    /// Canceled when it will end, once what runs is over.
+    pub(crate) leaving: CancellationToken,
+    /// Canceled when it is to stop.
+    pub(crate) stop: CancellationToken,
 }
 
 impl App {
-    pub(crate) fn new(
-        plane: Plane,
-        names: Names,
-        rate: Option<u32>,
-        stop: CancellationToken,
-    ) -> Self {
+    pub(crate) fn new(plane: Plane, names: Names, rate: Option<u32>, ends: Ends) -> Self {
         let (rates, tally) = (Rates::new(rate), Tally::default());
-        let tail = Tail::start(plane.clone(), stop.clone());
-        Self(Arc::new(Parts { plane, names, rates, tally, tail, stop }))
+        let tail = Tail::start(plane.clone(), ends.stop.clone());
+        Self(Arc::new(Parts { plane, names, rates, tally, tail, ends }))
     }
 
     pub(crate) fn plane(&self) -> &Plane {
@@ -57,6 +61,12 @@ impl App {
 
     /// Canceled when the server is to stop.
     pub(crate) fn stop(&self) -> &CancellationToken {
-        &self.0.stop
+        &self.0.ends.stop
+    }
+
+    /// Whether it will end, or does.
+    pub(crate) fn is_leaving(&self) -> bool {
+        let Ends { leaving, stop } = &self.0.ends;
+        leaving.is_cancelled() || stop.is_cancelled()
     }
 }

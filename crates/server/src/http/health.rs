@@ -28,7 +28,7 @@ pub(crate) async fn healthz() -> Json<Health> {
 /// 503 while its database does not answer, and once it is stopping.
 #[utoipa::path(get, path = "/readyz", tag = "server", security(()), responses((status = 200, body = Health)))]
 pub(crate) async fn readyz(State(app): State<App>) -> Answer<Json<Health>> {
-    if app.stop().is_cancelled() {
+    if app.is_leaving() {
         return Err(Refused::stopping());
     }
     app.plane().ready().await.map_err(|error| {

@@ -10,9 +10,9 @@ use utoipa_axum::routes;
 
 use super::app::App;
 use super::{
-    admit, approval, artifact, change, event, health, log, metrics, observe, openapi, overview,
-    problem, project, reference, request_id, role, runner, runner_protocol, task, template, token,
-    who, workflow_run,
+    admit, approval, artifact, change, event, health, leaving, log, metrics, observe, openapi,
+    overview, problem, project, reference, request_id, role, runner, runner_protocol, task,
+    template, token, who, workflow_run,
 };
 
 /// What needs a token.
@@ -82,7 +82,9 @@ fn open() -> OpenApiRouter<App> {
 }
 
 pub(crate) fn router(app: &App) -> Router {
-    let closed = closed().layer(from_fn_with_state(app.clone(), who::require));
+    let closed = closed()
+        .layer(from_fn_with_state(app.clone(), leaving::refuse))
+        .layer(from_fn_with_state(app.clone(), who::require));
     let (router, mut api) = open().merge(closed).split_for_parts();
     openapi::complete(&mut api);
     router

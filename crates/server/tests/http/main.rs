@@ -59,6 +59,7 @@ claims! {
     names::every_answer_tells_browsers_what_not_to_do_with_it,
     shutdown::streams_and_polls_end_and_requests_are_finished,
     shutdown::who_never_finishes_is_cut_off,
+    shutdown::a_server_that_will_end_makes_nothing_new,
     streams::a_stream_goes_on_where_it_was_cut_off,
     streams::output_goes_on_where_it_was_cut_off,
     streams::output_goes_on_with_the_next_attempt,

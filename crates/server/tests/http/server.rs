@@ -26,6 +26,8 @@ pub(crate) struct Server {
     /// Of scope admin.
     pub(crate) admin: String,
     pub(crate) stop: CancellationToken,
+    /// It will stop.
+    pub(crate) leaving: CancellationToken,
     answering: Option<JoinHandle<()>>,
     runtime: Runtime,
     place: TempDir,
@@ -65,9 +67,9 @@ impl Server {
             let admin = plane.first_token().await.unwrap().unwrap().secret;
             (bound, plane, admin)
         });
-        let address = bound.address();
+        let (address, leaving) = (bound.address(), bound.leaving());
         let answering = Some(runtime.spawn(bound.serve(plane, stop.clone())));
-        Self { address, admin, stop, answering, runtime, place }
+        Self { address, admin, stop, leaving, answering, runtime, place }
     }
 
     #[track_caller]

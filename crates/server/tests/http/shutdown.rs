@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::server::Server;
+use crate::server::{Server, waiting_task};
 use crate::wire::{Ask, Reply, chunk};
 
 pub(crate) fn streams_and_polls_end_and_requests_are_finished(mut server: Server) {
@@ -51,4 +51,44 @@ pub(crate) fn who_never_finishes_is_cut_off(mut server: Server) {
     std::thread::sleep(Duration::from_millis(200));
     let took = server.end();
     assert!(took < Duration::from_secs(15), "{took:?}");
+}
+
+/// What runs is finished first, which may take a while: it is still answered, and nothing more is taken on.
+pub(crate) fn a_server_that_will_end_makes_nothing_new(mut server: Server) {
+    let project = server.project("own");
+    let task = server.task(&project);
+    let step =
+        json!({ "name": "a", "task": { "execution_mode": "no-workspace", "command": ["true"] } });
+    let template = json!({ "project": project, "name": "t", "steps": [step] });
+    let template = server.post("/v1/workflow-templates", &template).expect(201).json();
+    let run = json!({ "template": template["id"] });
+    let made = server.post("/v1/workflow-runs", &run).expect(201).json();
+    Ask::get("/readyz").send(server.address).expect(200);
+    // Its head came before.
+    let body = waiting_task(&project).to_string();
+    let ask = Ask::new("POST", "/v1/tasks")
+        .token(&server.admin)
+        .header("Content-Type", "application/json");
+    let mut begun = ask.header("Content-Length", &body.len().to_string()).open(server.address);
+    std::thread::sleep(Duration::from_millis(300));
+    server.leaving.cancel();
+    begun.write_all(body.as_bytes()).unwrap();
+    Reply::read(&mut BufReader::new(begun), "POST").expect(201);
+    Ask::get("/readyz").send(server.address).refused(503, "stopping");
+    Ask::get("/healthz").send(server.address).expect(200);
+    let rerun = format!("/v1/workflow-runs/{}/rerun", made["id"].as_str().unwrap());
+    for (target, body) in [
+        ("/v1/tasks", waiting_task(&project)),
+        ("/v1/workflow-runs", run),
+        (rerun.as_str(), json!({ "only": ["a"] })),
+        ("/v1/tokens", json!({ "name": "late", "scopes": ["submit"] })),
+    ] {
+        let refused = server.post(target, &body);
+        assert!(refused.header("retry-after").is_some(), "{target}");
+        refused.refused(503, "stopping");
+    }
+    Ask::post("/v1/tasks", &json!({})).send(server.address).refused(401, "no-token");
+    server.get(&format!("/v1/tasks/{task}")).expect(200);
+    server.send(Ask::new("POST", &format!("/v1/tasks/{task}/cancel"))).expect(200);
+    server.end();
 }
