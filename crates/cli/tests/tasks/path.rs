@@ -1,7 +1,7 @@
 //! The way of a task in native sandboxes, in each mode.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cofferdam_core::control::state::TaskState;
@@ -219,4 +219,26 @@ fn what_is_mounted_from_the_project_is_the_same_to_server_and_runner_wherever_th
             assert_eq!(said.stdout_text(), "from the root", "{mode} {mount}");
         }
     }
+}
+
+#[test]
+fn a_log_is_followed_through_all_attempts_and_ends_with_the_task() {
+    let env = TestEnv::with_binary(BINARY);
+    let place = Place::new(&env, None);
+    let again = ["--hold", "--retries", "3", "--retry-on", "failed", "--backoff", "1ms"];
+    let task = place.task(&[&NATIVE[..], &again, &["--", "sh", "-c", "echo no; exit 1"]].concat());
+    let id = task.to_string();
+    let mut follower = place.cofferdam();
+    let follower = follower.args(["task", "logs", "-f", &id]).stdout(Stdio::piped());
+    let follower = follower.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    place.run(&["task", "dispatch", &id]).assert_exit(0);
+    assert_eq!(place.ended(task).attempt, 3);
+    let said = follower.wait_with_output().unwrap();
+    assert!(said.status.success());
+    assert_eq!(String::from_utf8(said.stdout).unwrap(), "no\nno\nno\n");
+    let again = place.run(&["task", "logs", "-f", &id]);
+    assert_eq!(again.stdout_text(), "no\n", "of what is over, the last one");
+    let first = place.run(&["task", "logs", "-f", "--attempt", "1", &id]);
+    assert_eq!(first.stdout_text(), "no\n");
 }

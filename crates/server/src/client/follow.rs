@@ -3,7 +3,8 @@
 use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::log_place::LogPlace;
 use cofferdam_core::control::report::LogPiece;
-use reqwest::{Method, Response, header};
+use reqwest::header::{self, HeaderMap, HeaderValue};
+use reqwest::{Method, Response};
 
 use super::{Client, ClientError, Question};
 
@@ -29,7 +30,10 @@ impl Client {
     ) -> Result<Followed<'_>, ClientError> {
         let question =
             Question::new(Method::GET, format!("/v1/tasks/{task}/logs")).query("attempt", attempt);
-        let mut request = self.request(&question).header(header::ACCEPT, "text/event-stream");
+        // In place of what every other question accepts, and not beside it.
+        let stream = HeaderValue::from_static("text/event-stream");
+        let accept = HeaderMap::from_iter([(header::ACCEPT, stream)]);
+        let mut request = self.request(&question).headers(accept);
         if let Some(seen) = seen {
             request = request.header("Last-Event-ID", seen.to_string());
         }

@@ -64,10 +64,10 @@ struct Reading<S> {
 
 /// Whether the caller wants a stream instead of a page.
 pub(crate) fn wanted(headers: &HeaderMap) -> bool {
-    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    accept.is_some_and(|accept| {
-        accept.split(',').any(|kind| kind.trim().starts_with("text/event-stream"))
-    })
+    // Said in one line or in several is the same.
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
+    let mut kinds = accepted.flat_map(|accept| accept.split(','));
+    kinds.any(|kind| kind.trim().starts_with("text/event-stream"))
 }
 
 /// For the description of routes that stream.
