@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::command::Approval;
 use cofferdam_core::config::{Anchor, Key, Layer, Resolved, Settings};
-use cofferdam_core::control::admission::{admit, terms};
+use cofferdam_core::control::admission::{admit, let_in, terms};
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::policy::Ceiling;
 use cofferdam_core::refusal::Refusal;
@@ -41,7 +41,8 @@ impl HostDesk {
         let workspace = real(order.workspace).map_err(LoadError::from)?;
         let anchor =
             Anchor { base: &context.config_dir, home: &context.home, workspace: &workspace };
-        let admitted = admit(&host_entries(context, &anchor)?, order.role, order.task)?;
+        let host = host_entries(context, &anchor)?;
+        let admitted = admit(&host, order.role, order.task)?;
         let wants = terms(order.role, order.task)?;
         // Relative paths of a task start where it works, those of mounts at the project's root.
         let wants = match order.root {
@@ -54,6 +55,8 @@ impl HostDesk {
             LoadError::Refused(refusal) => LoadError::Refused(admitted.named(refusal)),
             error => error,
         })?;
+        // The project's own file may pass variables, too.
+        let_in(&host, &resolved).map_err(|refusal| admitted.named(refusal))?;
         let mut settings = resolved.settings();
         settings.policy.allowed_paths = allowed(&settings, &resolved, order);
         if settings.images.auto_build
@@ -141,10 +144,78 @@ fn stricter(here: Ceiling, there: Ceiling) -> Ceiling {
 
 #[cfg(test)]
 mod tests {
+    use cofferdam_core::control::task::NewTask;
     use cofferdam_core::quantity::ByteSize;
+    use cofferdam_core::refusal::Rule;
     use cofferdam_core::spec::{Mode, Network};
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::context::Whereabouts;
+    use crate::settings::project::ProjectFile;
+    use crate::settings::trust::TrustStore;
+
+    /// A host of its own, with `PGPASSWORD` and `COFFERDAM_DATABASE` in its environment.
+    fn desk(dir: &Path, host_file: &str) -> HostDesk {
+        let mut context = Context::from_environment(Whereabouts::Indifferent).unwrap();
+        context.home = dir.join("home");
+        context.config_dir = dir.join("config");
+        context.state_dir = dir.join("state");
+        for made in [&context.home, &context.config_dir, &context.state_dir] {
+            std::fs::create_dir_all(made).unwrap();
+        }
+        std::fs::write(context.config_dir.join("config.yaml"), host_file).unwrap();
+        for name in ["PGPASSWORD", "COFFERDAM_DATABASE"] {
+            context.variables.push((name.into(), "s3cr3t".into()));
+        }
+        HostDesk { context }
+    }
+
+    fn refused(desk: &HostDesk, workspace: &Path, settings: Value) -> Option<Rule> {
+        let task =
+            json!({"execution_mode": "no-workspace", "command": ["true"], "settings": settings});
+        let task: NewTask = serde_json::from_value(task).unwrap();
+        let workspace = workspace.to_owned();
+        let order = Order {
+            task: &task,
+            role: None,
+            command: &task.command,
+            workspace: &workspace,
+            allowed: &[],
+            approval: None,
+        };
+        desk.request(&order).err().map(|refusal| refusal.rule)
+    }
+
+    #[test]
+    fn a_task_is_given_only_variables_that_this_hosts_owner_named() {
+        let pass = |name: &str| json!({"sandbox.env_passthrough": [name]});
+        for (host, name, expected) in [
+            ("", "PGPASSWORD", Some(Rule::EnvAllowed)),
+            ("policy: {env: [PGPASSWORD]}", "PGPASSWORD", None),
+            ("policy: {env: ['*']}", "PGPASSWORD", None),
+            ("policy: {env: ['*']}", "COFFERDAM_DATABASE", Some(Rule::EnvAllowed)),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let workspace = dir.path().join("work");
+            std::fs::create_dir(&workspace).unwrap();
+            let desk = desk(dir.path(), host);
+            assert_eq!(refused(&desk, &workspace, pass(name)), expected, "{host} {name}");
+        }
+    }
+
+    #[test]
+    fn nor_does_a_trusted_projects_file_let_any_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = dir.path().canonicalize().unwrap().join("work");
+        std::fs::create_dir(&workspace).unwrap();
+        let file = "sandbox: {env_passthrough: [PGPASSWORD]}";
+        std::fs::write(workspace.join("cofferdam.yaml"), file).unwrap();
+        let desk = desk(dir.path(), "");
+        let found = ProjectFile::find(&workspace, &desk.context.home).unwrap().unwrap();
+        TrustStore::beneath(&desk.context.state_dir).accept(&found).unwrap();
+        assert_eq!(refused(&desk, &workspace, json!({})), Some(Rule::EnvAllowed));
+    }
 
     #[test]
     fn of_two_ceilings_the_stricter_holds() {

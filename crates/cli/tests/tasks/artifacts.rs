@@ -94,6 +94,7 @@ fn nothing_of_the_host_comes_along() {
 #[test]
 fn what_is_too_large_and_what_is_secret_is_left_out() {
     let env = TestEnv::with_binary(BINARY);
+    env.host_config("policy: {env: [API_KEY]}\n");
     let mut place = Place::with(&env, None, &["--no-runner"]);
     let token = place.runner_token("one");
     let mut command = env.cofferdam();

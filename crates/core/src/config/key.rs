@@ -233,7 +233,8 @@ table! {
         "The widest network that building an image may ask for.";
     PolicyEnv "policy.env", None, HostFile,
         Form::Texts(Texts::EnvPatterns), Fewer, Value::Texts(vec!["*".into()]),
-        "Names of host variables that may be passed in; `*` stands for any text.";
+        "Names of host variables that may be passed in; `*` stands for any text. Tasks of a server are given only what \
+         the host file names here, and never `COFFERDAM_*`.";
     PolicyRelax "policy.relax", None, HostFile,
         Form::Relax, Fewer, Value::Relax([Relax::Limits, Relax::Landlock].into()),
         "Guarantees that a run may ask to do without.";

@@ -8,9 +8,11 @@
 mod form;
 mod role;
 mod said;
+mod variables;
 
 pub use form::{form, name};
 pub use role::check as check_role;
+pub use variables::let_in;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -98,9 +100,7 @@ pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admi
     ceiling.check(&limits, sandbox.network, sandbox.mode).map_err(named)?;
     policy::wide_enough(settings.policy.network, sandbox.network).map_err(named)?;
     policy::may_relax(&settings.policy.relax, &sandbox.relax).map_err(named)?;
-    for name in &sandbox.env_passthrough {
-        policy::let_in(&settings.policy.env, name).map_err(named)?;
-    }
+    let_in(host, &resolved).map_err(named)?;
     confined(task, &resolved).map_err(named)?;
     Ok(Admitted { resolved, ceiling, fields })
 }
@@ -119,7 +119,11 @@ pub fn standing(host: &Entries, role: Option<&Role>) -> Result<Vec<EffectiveRule
         .iter()
         .map(|(key, value, origin)| EffectiveRule {
             key: key.name().to_owned(),
-            value: value.to_json(),
+            // What is said of it where nobody set it holds for those who run commands of their own.
+            value: match key {
+                Key::PolicyEnv if origin.layer != Layer::Host => serde_json::json!([]),
+                _ => value.to_json(),
+            },
             origin: whose(origin),
         })
         .collect();

@@ -71,6 +71,28 @@ fn the_host_owner_has_the_last_word() {
 }
 
 #[test]
+fn only_variables_that_the_host_owner_named_are_let_in() {
+    let pass = |name: &str| json!({"settings": {"sandbox.env_passthrough": [name]}});
+    let not = no("env-allowed", "settings.sandbox.env_passthrough");
+    for (host, name, fine) in [
+        ("", "PGPASSWORD", false),
+        ("policy: {network: bridge}", "PGPASSWORD", false),
+        ("policy: {env: []}", "PGPASSWORD", false),
+        ("policy: {env: [CI]}", "PGPASSWORD", false),
+        ("policy: {env: [CI, PG*]}", "PGPASSWORD", true),
+        ("policy: {env: ['*']}", "PGPASSWORD", true),
+        ("policy: {env: ['*']}", "COFFERDAM_DATABASE", false),
+        ("policy: {env: [COFFERDAM_DATABASE]}", "COFFERDAM_DATABASE", false),
+    ] {
+        let expected = if fine { None } else { not.clone() };
+        assert_eq!(refused(host, None, &pass(name)), expected, "{host} {name}");
+    }
+    let by_role = role(json!({"settings": {"sandbox.env_passthrough": ["PGPASSWORD"]}}));
+    let not = no("env-allowed", "sandbox.env_passthrough");
+    assert_eq!(refused("", Some(&by_role), &json!({})), not, "a role is not the host owner's word");
+}
+
+#[test]
 fn a_role_bounds_its_tasks_unless_it_lets_them_override_with_a_reason() {
     let dev = role(json!({
         "ceiling": {"memory_limit": "512m", "timeout": "60s"},
@@ -105,8 +127,11 @@ fn a_block_says_what_the_settings_would_and_only_once() {
             "sandbox": block, "settings": settings,
         })
     };
-    let fine = with(json!({"memory": "1g", "env": {"A": "b=c"}, "pass_env": ["CI"]}), json!({}));
+    let fine = with(json!({"memory": "1g", "env": {"A": "b=c"}}), json!({}));
     assert_eq!(refused("", None, &fine), None);
+    let passing = with(json!({"pass_env": ["CI"]}), json!({}));
+    assert_eq!(refused("", None, &passing), no("env-allowed", "sandbox.pass_env"));
+    assert_eq!(refused("policy: {env: [CI]}", None, &passing), None);
     let admitted = admit(&Entries::default(), None, &task(&fine)).unwrap();
     let settings = admitted.resolved.settings().sandbox;
     assert_eq!(settings.backend, BackendChoice::Docker);
