@@ -23,6 +23,8 @@ mod elsewhere;
 mod errands;
 #[path = "plane/leases.rs"]
 mod leases;
+#[path = "plane/locks.rs"]
+mod locks;
 #[path = "plane/mounts.rs"]
 mod mounts;
 #[path = "plane/once.rs"]
@@ -85,6 +87,8 @@ claims! {
     leases::a_runner_that_is_started_anew_keeps_what_it_still_has,
     leases::a_name_passes_on_once_its_token_has_ended,
     leases::a_restart_gives_runners_their_time_again,
+    locks::one_place_is_locked_by_each_of_its_names,
+    locks::one_tree_is_locked_for_all_projects_that_have_it,
     mounts::a_forbidden_mount_is_refused_by_its_rule_and_stands_in_the_timeline,
     mounts::what_is_refused_at_dispatch_stands_in_the_timeline_of_its_task,
     once::the_same_request_twice_makes_one_task,

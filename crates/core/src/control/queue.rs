@@ -10,8 +10,10 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::path::{Component, Path, PathBuf};
 
 use super::id::{ProjectId, TaskId};
+use crate::paths::overlap;
 use crate::stamp::Stamp;
 
 /// What of a task decides about its turn.
@@ -27,26 +29,59 @@ pub struct Waiting {
     pub lock: Option<PathLock>,
 }
 
-/// Paths of a project that one task at a time may work on. None at all means the whole tree.
+/// Paths of a project that one task at a time may work on, relative to its root. None at all means the whole tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathLock {
-    pub paths: Vec<String>,
+    paths: Vec<String>,
 }
 
 impl PathLock {
-    pub fn is_everything(&self) -> bool {
-        self.paths.is_empty()
+    /// A lock on paths as somebody wrote them: `./a//b` is `a/b`, and `.` is everything.
+    pub fn new(paths: &[String]) -> Self {
+        let normal = |path: &String| {
+            let parts = Path::new(path).components();
+            let parts = parts.filter(|part| *part != Component::CurDir);
+            parts.collect::<PathBuf>().to_string_lossy().into_owned()
+        };
+        let mut paths: Vec<String> = paths.iter().map(normal).collect();
+        if paths.iter().any(String::is_empty) {
+            paths.clear();
+        }
+        paths.sort_unstable();
+        paths.dedup();
+        Self { paths }
     }
 
-    pub fn meets(&self, other: &Self) -> bool {
-        self.is_everything()
-            || other.is_everything()
-            || self.paths.iter().any(|one| {
-                other.paths.iter().any(|two| {
-                    let (one, two) = (std::path::Path::new(one), std::path::Path::new(two));
-                    crate::paths::overlap(one, two)
-                })
-            })
+    /// Each place once, in one way of writing it.
+    pub fn into_paths(self) -> Vec<String> {
+        self.paths
+    }
+
+    /// Where it lies on the host.
+    fn below(&self, root: &Path) -> Places {
+        if self.paths.is_empty() {
+            return Places(vec![root.to_owned()]);
+        }
+        Places(self.paths.iter().map(|path| root.join(path)).collect())
+    }
+}
+
+/// Absolute paths that are locked, whichever project they are of: two projects may have one tree, or one inside the other's.
+#[derive(Debug, Clone)]
+struct Places(Vec<PathBuf>);
+
+impl Places {
+    fn meets(&self, other: &Self) -> bool {
+        self.0.iter().any(|one| other.touches(one))
+    }
+
+    fn touches(&self, path: &Path) -> bool {
+        self.0.iter().any(|own| overlap(own, path))
+    }
+
+    /// Whether nothing of that tree is left.
+    fn covers(&self, root: &Path) -> bool {
+        self.0.iter().any(|own| root.starts_with(own))
     }
 }
 
@@ -80,6 +115,7 @@ struct Share {
     running: u32,
     most: Option<u32>,
     served: u64,
+    root: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -89,7 +125,7 @@ pub struct Board {
     later: BTreeMap<(Stamp, TaskId), Waiting>,
     later_at: HashMap<TaskId, Stamp>,
     shares: HashMap<Option<ProjectId>, Share>,
-    held: HashMap<TaskId, (Option<ProjectId>, Option<PathLock>)>,
+    held: HashMap<TaskId, (Option<ProjectId>, Option<Places>)>,
     most: usize,
     served: u64,
 }
@@ -112,6 +148,11 @@ impl Board {
     /// How many of a project may be held at once.
     pub fn limit(&mut self, project: ProjectId, most: Option<u32>) {
         self.shares.entry(Some(project)).or_default().most = most;
+    }
+
+    /// Where the tree of a project is. What is held already stays where it was.
+    pub fn root(&mut self, project: ProjectId, root: PathBuf) {
+        self.shares.entry(Some(project)).or_default().root = Some(root);
     }
 
     /// A task waits for its turn, from that moment on.
@@ -156,7 +197,8 @@ impl Board {
     /// A runner has it, as when the board is made anew.
     pub fn hold(&mut self, task: TaskId, project: Option<ProjectId>, lock: Option<PathLock>) {
         self.forget(task);
-        if self.held.insert(task, (project, lock)).is_none() {
+        let places = lock.map(|lock| lock.below(self.root_of(project)));
+        if self.held.insert(task, (project, places)).is_none() {
             self.shares.entry(project).or_default().running += 1;
         }
     }
@@ -230,22 +272,30 @@ impl Board {
             .map(|(_, first)| first)
     }
 
+    /// Every project is told of before its tasks are. Without it, their paths are compared as they stand.
+    fn root_of(&self, project: Option<ProjectId>) -> &Path {
+        let root = self.shares.get(&project).and_then(|share| share.root.as_deref());
+        root.unwrap_or(Path::new("/"))
+    }
+
     /// The first of a line whose paths are free.
     fn first<'a>(&self, line: &Line, tasks: &'a BTreeMap<Place, Waiting>) -> Option<&'a Waiting> {
         if !line.locking {
             return tasks.values().next();
         }
-        let held = self.held.values().filter(|(project, _)| *project == line.project);
-        let mut locked: Vec<&PathLock> = held.filter_map(|(_, lock)| lock.as_ref()).collect();
+        let root = self.root_of(line.project);
+        let held = self.held.values().filter_map(|(_, places)| places.as_ref());
+        let mut locked: Vec<Places> = held.filter(|held| held.touches(root)).cloned().collect();
         for waiting in tasks.values() {
             let Some(lock) = &waiting.lock else { continue };
-            if !locked.iter().any(|other| other.meets(lock)) {
-                return Some(waiting);
-            }
-            if lock.is_everything() || locked.iter().any(|other| other.is_everything()) {
+            if locked.iter().any(|other| other.covers(root)) {
                 return None;
             }
-            locked.push(lock);
+            let places = lock.below(root);
+            if !locked.iter().any(|other| other.meets(&places)) {
+                return Some(waiting);
+            }
+            locked.push(places);
         }
         None
     }

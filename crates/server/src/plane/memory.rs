@@ -3,6 +3,7 @@
 //! All of it can be made anew from the store, and is: when the plane opens, and after a commit that failed.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cofferdam_core::chain::Head;
@@ -95,7 +96,7 @@ impl Memory {
         };
         for row in rows(db, Sql::new("SELECT doc FROM projects")).await? {
             let project: Project = from_doc(&row, "projects")?;
-            memory.board.limit(project.id, project.max_running);
+            memory.settle(&project);
         }
         let known = Sql::new("SELECT token, doc FROM runners");
         for row in rows(db, known).await? {
@@ -138,6 +139,12 @@ impl Memory {
         }
     }
 
+    /// Knows of a project what decides about turns.
+    pub(crate) fn settle(&mut self, project: &Project) {
+        self.board.limit(project.id, project.max_running);
+        self.board.root(project.id, root(project));
+    }
+
     /// A task, where it is at hand.
     pub(crate) fn near(&self, id: TaskId) -> Option<Task> {
         self.near.get(&id).cloned()
@@ -174,8 +181,13 @@ pub(crate) fn waiting(task: &Task, order: u64) -> Waiting {
 }
 
 pub(crate) fn lock(asked: &NewTask) -> Option<PathLock> {
-    (asked.execution_mode == ExecutionMode::SharedWorkspace)
-        .then(|| PathLock { paths: asked.paths.clone() })
+    (asked.execution_mode == ExecutionMode::SharedWorkspace).then(|| PathLock::new(&asked.paths))
+}
+
+/// Where a project's tree really is, as far as this host knows: two names may lead to one.
+fn root(project: &Project) -> PathBuf {
+    let root = PathBuf::from(&project.root_path);
+    std::fs::canonicalize(&root).unwrap_or(root)
 }
 
 async fn head(db: &mut AnyConnection) -> Result<Head, StoreError> {

@@ -51,7 +51,7 @@ impl Plane {
                     sql.text(id).text(&project.name).number(1).text(to_doc(&project, "projects")?);
                 run(turn.db().await?, sql).await?;
                 once.keep(turn, &id).await?;
-                turn.memory.board.limit(id, project.max_running);
+                turn.memory.settle(&project);
                 turn.tell(&About::project(id), &caller.actor, "project.created", json!(project))
                     .await?;
                 Ok(project)
@@ -105,7 +105,7 @@ impl Plane {
                 let sql = sql.text(&project.name).number(project.version);
                 let sql = sql.text(to_doc(&project, "projects")?).text(id);
                 run(turn.db().await?, sql).await?;
-                turn.memory.board.limit(id, project.max_running);
+                turn.memory.settle(&project);
                 turn.memory.work = true;
                 turn.tell(&About::project(id), &caller.actor, "project.replaced", json!(project))
                     .await?;

@@ -3,6 +3,7 @@
 use cofferdam_core::control::admission;
 use cofferdam_core::control::id::{ProjectId, TaskId, WorkflowRunId};
 use cofferdam_core::control::page::{Page, Paging};
+use cofferdam_core::control::queue::PathLock;
 use cofferdam_core::control::state::{Move, TaskState};
 use cofferdam_core::control::task::{Attempt, AttemptResult, ExecutionMode, NewTask, Task};
 use cofferdam_core::control::token::Scope;
@@ -191,7 +192,7 @@ pub(super) struct Membership {
 /// in the timeline.
 pub(super) async fn make(
     turn: &mut Turn,
-    asked: NewTask,
+    mut asked: NewTask,
     actor: &str,
     of: Option<Membership>,
 ) -> Result<Task, PlaneError> {
@@ -202,6 +203,8 @@ pub(super) async fn make(
     let workflow_run = of.as_ref().map(|of| of.run);
     let about = About { project: asked.project, workflow_run, ..About::default() };
     let judged = policy::or_tell(turn, &asked, &about, actor, judged).await?;
+    // What is shown is what is locked.
+    asked.paths = PathLock::new(&asked.paths).into_paths();
     let (run_of, step) = match of {
         Some(Membership { run, step }) => (Some(run), Some(step)),
         None => (None, None),

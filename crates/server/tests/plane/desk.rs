@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cofferdam_core::config::{Entries, FileLayer, parse_file};
+use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::project::{NewProject, Project};
 use cofferdam_core::control::report::{
-    Claim, ClaimAsk, Registered, Registration, ReportedStatus, StatusAnswer, StatusReport,
+    Claim, ClaimAsk, Held, Registered, Registration, ReportedStatus, StatusAnswer, StatusReport,
 };
 use cofferdam_core::control::task::{AttemptResult, NewTask, Task};
 use cofferdam_core::control::token::{NewToken, Scope};
@@ -143,12 +144,21 @@ impl Desk {
     }
 
     pub(crate) async fn register(&self, caller: &Caller, name: &str) -> Registered {
+        self.register_holding(caller, name, []).await
+    }
+
+    pub(crate) async fn register_holding(
+        &self,
+        caller: &Caller,
+        name: &str,
+        holding: impl IntoIterator<Item = (TaskId, u32)>,
+    ) -> Registered {
         let asked = Registration {
             name: name.into(),
             labels: vec![],
             capacity: 10,
             host: None,
-            holding: vec![],
+            holding: holding.into_iter().map(|(task, attempt)| Held { task, attempt }).collect(),
         };
         self.plane.register(caller, asked).await.unwrap()
     }

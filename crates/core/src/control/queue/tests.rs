@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn at(second: i64) -> Stamp {
@@ -24,8 +26,12 @@ fn task(n: u128, of: u128) -> Waiting {
 }
 
 fn locking(n: u128, paths: &[&str]) -> Waiting {
-    let lock = PathLock { paths: paths.iter().map(|path| (*path).to_owned()).collect() };
-    Waiting { lock: Some(lock), ..task(n, 1) }
+    locking_of(n, 1, paths)
+}
+
+fn locking_of(n: u128, of: u128, paths: &[&str]) -> Waiting {
+    let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+    Waiting { lock: Some(PathLock::new(&paths)), ..task(n, of) }
 }
 
 fn board(tasks: Vec<Waiting>) -> Board {
@@ -106,6 +112,70 @@ fn paths_are_worked_on_by_one_at_a_time_in_order() {
     assert_eq!(all(&mut board), [id(2)]);
     board.let_go(id(2));
     assert_eq!(all(&mut board), [id(3)]);
+}
+
+#[test]
+fn places_are_compared_and_not_how_they_are_written() {
+    let two = |one: &[&str], (root, other): (&str, &[&str])| {
+        let mut board = board(vec![locking(1, one), locking_of(2, 2, other)]);
+        board.root(project(1), "/srv/site".into());
+        board.root(project(2), root.into());
+        all(&mut board).len() == 2
+    };
+    for (one, other, together) in [
+        (&["a"][..], ("/srv/site", &["./a"][..]), false),
+        (&["a"], ("/srv/site", &["b"]), true),
+        (&["a"], ("/srv/site", &["ab"]), true),
+        (&["."], ("/srv/site", &["a"]), false),
+        (&["a/b"], ("/srv/site", &["c", "a//b/./c"]), false),
+        (&[], ("/srv/site", &[]), false),
+        (&[], ("/srv/site/docs", &["a"]), false),
+        (&[], ("/srv", &["site/a"]), false),
+        (&["a"], ("/srv", &["site/a/b"]), false),
+        (&["a"], ("/srv", &["site/b", "a"]), true),
+        (&["docs"], ("/srv/site/docs", &[]), false),
+        (&["src"], ("/srv/site/docs", &[]), true),
+        (&[], ("/srv/site2", &[]), true),
+    ] {
+        assert_eq!(two(one, other), together, "{one:?} and {other:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_held_together_lies_apart(asked in prop::collection::vec((0..3_usize, "[ab./]{0,5}"), 1..12)) {
+        const ROOTS: [&str; 3] = ["/a", "/a/b", "/b"];
+        let mut board = Board::new(100);
+        for (at, root) in ROOTS.iter().enumerate() {
+            board.root(project(at as u128), (*root).into());
+        }
+        // As a task's form lets them through.
+        let plain = |path: &str| {
+            !path.is_empty() && !path.starts_with('/') && path.split('/').all(|part| part != "..")
+        };
+        let mut places = HashMap::new();
+        for (n, (of, path)) in asked.iter().filter(|(_, path)| plain(path)).enumerate() {
+            let n = n as u128;
+            board.wait(locking_of(n, *of as u128, &[path]), None);
+            let parts = Path::new(ROOTS[*of]).join(path);
+            let parts: Vec<String> = parts.components().skip(1).map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+            places.insert(id(n), parts);
+        }
+        while board.waiting() > 0 {
+            let together = all(&mut board);
+            prop_assert!(!together.is_empty());
+            for (at, one) in together.iter().enumerate() {
+                for other in &together[..at] {
+                    let (one, other) = (&places[one], &places[other]);
+                    let both = one.iter().zip(other).all(|(a, b)| a == b);
+                    prop_assert!(!both, "{one:?} and {other:?}");
+                }
+            }
+            for task in together {
+                board.let_go(task);
+            }
+        }
+    }
 }
 
 #[test]
