@@ -103,6 +103,7 @@ claims! {
     queue::a_claim_waits_for_work_and_is_woken_by_it,
     scopes::nobody_learns_of_what_is_not_theirs,
     scopes::each_scope_does_its_own_and_no_more,
+    scopes::whoever_is_bound_to_a_project_does_not_move_it,
     scopes::a_token_ends_and_its_secret_is_nowhere,
     walks::random_walks_are_legal_and_come_to_an_end,
     workflows::steps_go_on_when_those_before_them_are_over,

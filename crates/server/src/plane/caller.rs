@@ -33,6 +33,17 @@ impl Caller {
         if self.has(scope) { Ok(()) } else { Err(PlaneError::Scope(scope)) }
     }
 
+    /// Which places of the hosts tasks may reach is not for whoever is bound to some projects: any tree could be made one of theirs.
+    pub(crate) fn decides_places(&self) -> Result<(), PlaneError> {
+        if self.projects.is_none() {
+            return Ok(());
+        }
+        Err(PlaneError::Bound {
+            message: "this token is bound to projects, and root_path and allowed_paths are not theirs to say",
+            remedy: "leave both as they are, or use an admin token that is bound to no project",
+        })
+    }
+
     pub(crate) fn reads(&self) -> Result<(), PlaneError> {
         if self.has(Scope::Submit) || self.has(Scope::Review) {
             Ok(())

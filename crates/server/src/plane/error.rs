@@ -16,6 +16,9 @@ pub enum PlaneError {
     NotFound(&'static str),
     #[error("this needs the scope {0:?}")]
     Scope(Scope),
+    /// It has the scope, for its own projects alone.
+    #[error("{message}")]
+    Bound { message: &'static str, remedy: &'static str },
     #[error("{0}")]
     Refused(Box<Refusal>),
     #[error(transparent)]
@@ -74,6 +77,7 @@ impl PlaneError {
             Self::Scope(_) => {
                 ("forbidden", "Not allowed", 403, Some("use a token that has this scope"))
             }
+            Self::Bound { remedy, .. } => ("forbidden", "Not allowed", 403, Some(*remedy)),
             Self::Refused(_) => ("refused", "Refused", 422, None),
             Self::Illegal(_) => (
                 "illegal-transition",

@@ -28,9 +28,7 @@ impl Plane {
         key: Option<IdempotencyKey>,
     ) -> Result<Project, PlaneError> {
         caller.needs(Scope::Admin)?;
-        if caller.projects.is_some() {
-            return Err(PlaneError::Scope(Scope::Admin));
-        }
+        caller.decides_places()?;
         check(&asked)?;
         self.look(&asked)?;
         let once = Once::new(caller, key, NOUN, &asked)?;
@@ -97,6 +95,11 @@ impl Plane {
             Box::pin(async move {
                 let before = get(turn.db().await?, &id.to_string()).await?;
                 rows::same_version(before.version, if_version)?;
+                if (&asked.root_path, &asked.allowed_paths)
+                    != (&before.root_path, &before.allowed_paths)
+                {
+                    caller.decides_places()?;
+                }
                 free(turn, &asked.name, Some(id)).await?;
                 let mut project = built(id, asked, before.version + 1, turn);
                 project.created_at = before.created_at;

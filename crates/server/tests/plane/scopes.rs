@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cofferdam_core::control::id::{ProjectId, TaskId};
 use cofferdam_core::control::page::Paging;
+use cofferdam_core::control::project::NewProject;
 use cofferdam_core::control::report::ClaimAsk;
 use cofferdam_core::control::token::{NewToken, Scope};
 use cofferdam_server::plane::{EventFilter, TaskFilter};
@@ -91,6 +92,35 @@ pub(crate) async fn each_scope_does_its_own_and_no_more(desk: Desk) {
     };
     assert_eq!(status(desk.plane.make_token(&lead, wide).await.map(|_| ())), Err(422));
     assert!(desk.plane.tokens(&lead).await.unwrap().iter().all(|token| token.projects.is_some()));
+}
+
+pub(crate) async fn whoever_is_bound_to_a_project_does_not_move_it(desk: Desk) {
+    let own = desk.project("own").await;
+    let lead = desk.caller_of("lead", &[Scope::Admin], Some(vec![own.id])).await;
+    let as_it_is = NewProject {
+        name: "own".into(),
+        root_path: own.root_path.clone(),
+        allowed_paths: vec![],
+        max_running: None,
+        default_role: None,
+    };
+    let other = desk.project("other").await.root_path;
+    for wider in [
+        NewProject { root_path: other.clone(), ..as_it_is.clone() },
+        NewProject { allowed_paths: vec![other], ..as_it_is.clone() },
+    ] {
+        let refused = desk.plane.replace_project(&lead, own.id, wider.clone(), None).await;
+        let problem = refused.unwrap_err().problem();
+        assert_eq!(problem.status, 403);
+        assert!(problem.detail.contains("root_path"), "{}", problem.detail);
+        assert_eq!(desk.plane.project(&lead, own.id).await.unwrap().version, own.version);
+        let made =
+            desk.plane.create_project(&lead, NewProject { name: "new".into(), ..wider }, None);
+        assert_eq!(made.await.unwrap_err().problem().status, 403);
+    }
+    let fewer = NewProject { max_running: Some(3), ..as_it_is };
+    let replaced = desk.plane.replace_project(&lead, own.id, fewer, None).await.unwrap();
+    assert_eq!(replaced.max_running, Some(3), "the rest is theirs to say");
 }
 
 pub(crate) async fn a_token_ends_and_its_secret_is_nowhere(mut desk: Desk) {
