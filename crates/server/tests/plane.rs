@@ -100,6 +100,7 @@ claims! {
     path::failures_are_tried_again_by_their_cause_and_after_a_wait,
     queue::a_project_never_runs_more_than_it_may,
     queue::nothing_begins_after_its_deadline,
+    queue::what_is_too_late_is_neither_taken_in_nor_handed_out,
     queue::a_claim_waits_for_work_and_is_woken_by_it,
     scopes::nobody_learns_of_what_is_not_theirs,
     scopes::each_scope_does_its_own_and_no_more,

@@ -26,6 +26,7 @@ use crate::mount::MountRequest;
 use crate::policy::{self, Ceiling};
 use crate::refusal::{Refusal, Rule};
 use crate::spec::{Limits, Mode};
+use crate::stamp::Stamp;
 
 /// A task that may be run, as far as this can be told without looking at the host's files.
 #[derive(Debug, Clone)]
@@ -103,6 +104,18 @@ pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admi
     let_in(host, &resolved).map_err(named)?;
     confined(task, &resolved).map_err(named)?;
     Ok(Admitted { resolved, ceiling, fields })
+}
+
+/// Whether there is time left to begin it.
+pub fn in_time(task: &NewTask, now: Stamp) -> Result<(), Refusal> {
+    match task.deadline {
+        Some(deadline) if deadline <= now => Err(wrong(
+            "deadline",
+            format!("it was over at {deadline}, and nothing begins after its deadline"),
+            "ask for a new task with a later one, or with none",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What holds before any task says anything: every setting, and the bounds of the role.

@@ -21,7 +21,7 @@ use super::error::PlaneError;
 use super::memory::{Fenced, Hold, Present};
 use super::moves::{Step, advance, after};
 use super::turn::{About, Turn};
-use super::{Plane, approvals, policy, tokens};
+use super::{Plane, approvals, policy, scheduler, tokens};
 use crate::store::{Sql, run, to_doc};
 
 /// Longest that a question may wait for its answer.
@@ -237,6 +237,11 @@ async fn hand_over(
     mut task: Task,
     runner: &Runner,
 ) -> Result<Option<Claim>, PlaneError> {
+    if admission::in_time(&task.asked, turn.now).is_err() {
+        turn.memory.board.let_go(task.id);
+        scheduler::too_late(turn, &mut task).await?;
+        return Ok(None);
+    }
     let judged = policy::judge(turn, &task.asked).await;
     let judged = match judged {
         Ok(judged) => judged,

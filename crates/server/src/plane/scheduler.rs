@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::state::{Move, TaskState};
+use cofferdam_core::control::task::Task;
 
 use super::error::PlaneError;
 use super::moves::{Step, advance, before};
@@ -101,10 +102,14 @@ async fn deadlines(turn: &mut Turn) -> Result<(), PlaneError> {
             TaskState::Created | TaskState::AwaitingApproval | TaskState::Queued
         );
         if waits {
-            let step =
-                Step::new(Move::Cancel, "server").because("its deadline passed before it began");
-            advance(turn, &mut task, step).await?;
+            too_late(turn, &mut task).await?;
         }
     }
     Ok(())
+}
+
+/// Ends what nobody has begun and nobody may begin any more.
+pub(super) async fn too_late(turn: &mut Turn, task: &mut Task) -> Result<(), PlaneError> {
+    let step = Step::new(Move::Cancel, "server").because("its deadline passed before it began");
+    advance(turn, task, step).await
 }

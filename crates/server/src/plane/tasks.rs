@@ -101,6 +101,7 @@ impl Plane {
         self.change(caller, id, |turn, mut task, actor| {
             Box::pin(async move {
                 if task.state == TaskState::Created {
+                    admission::in_time(&task.asked, turn.now)?;
                     let about = About::task(&task);
                     let judged = policy::judge(turn, &task.asked).await;
                     let judged = policy::or_tell(turn, &task.asked, &about, &actor, judged).await?;
@@ -132,6 +133,7 @@ impl Plane {
         caller.needs(Scope::Submit)?;
         self.change(caller, id, |turn, mut task, actor| {
             Box::pin(async move {
+                admission::in_time(&task.asked, turn.now)?;
                 advance(turn, &mut task, Step::new(Move::Retry, &actor)).await?;
                 Ok(task)
             })
@@ -198,7 +200,10 @@ pub(super) async fn make(
 ) -> Result<Task, PlaneError> {
     let (millis, random) = turn.id()?;
     let id = TaskId::from_parts(millis, random);
-    let judged = policy::judge(turn, &asked).await;
+    let judged = match admission::in_time(&asked, turn.now) {
+        Ok(()) => policy::judge(turn, &asked).await,
+        Err(late) => Err(late.into()),
+    };
     // What is refused is not made, and has no place of its own in the timeline.
     let workflow_run = of.as_ref().map(|of| of.run);
     let about = About { project: asked.project, workflow_run, ..About::default() };

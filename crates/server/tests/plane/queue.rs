@@ -6,7 +6,7 @@ use cofferdam_core::control::project::NewProject;
 use cofferdam_core::control::report::{ClaimAsk, ReportedStatus};
 use serde_json::json;
 
-use crate::desk::Desk;
+use crate::desk::{Desk, task};
 
 pub(crate) async fn a_project_never_runs_more_than_it_may(desk: Desk) {
     let runner = desk.runner("one").await;
@@ -46,6 +46,37 @@ pub(crate) async fn nothing_begins_after_its_deadline(desk: Desk) {
     assert_eq!(desk.state(&begun).await, "claimed", "what has begun goes on");
     let kept = desk.plane.task(&desk.admin, task.id).await.unwrap();
     assert!(kept.result.message.unwrap().contains("deadline"));
+}
+
+pub(crate) async fn what_is_too_late_is_neither_taken_in_nor_handed_out(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let late = |error: cofferdam_server::plane::PlaneError| {
+        let problem = error.problem();
+        (problem.status, problem.field)
+    };
+    let refused = (422, Some("deadline".to_owned()));
+    // The clock stands at 2027-01-15T08:00:00Z.
+    for over in ["2020-01-01T00:00:00Z", "2027-01-15T08:00:00Z"] {
+        let asked = task(json!({"deadline": over}));
+        let error = desk.plane.create_task(&desk.admin, asked, None).await.unwrap_err();
+        assert_eq!(late(error), refused, "{over}");
+    }
+    let soon = "2027-01-15T08:00:30Z";
+    let failed = desk.submit(json!({"deadline": soon})).await;
+    let claim = runner.claim(&desk, 1).await.remove(0);
+    runner.report(&desk, &claim, 0, ReportedStatus::Failed).await;
+    let kept = desk.submit(json!({"deadline": soon, "dispatch": false})).await;
+    let waiting = desk.submit(json!({"deadline": soon})).await;
+    // Nobody has looked at the clock yet.
+    desk.clock.advance(Duration::from_secs(30));
+    assert_eq!(late(desk.plane.retry(&desk.admin, failed.id).await.unwrap_err()), refused);
+    assert_eq!(late(desk.plane.dispatch(&desk.admin, kept.id).await.unwrap_err()), refused);
+    assert!(runner.claim(&desk, 5).await.is_empty());
+    let ended = desk.plane.task(&desk.admin, waiting.id).await.unwrap();
+    assert_eq!((ended.state.to_string().as_str(), ended.attempt), ("canceled", 0));
+    assert!(ended.result.message.unwrap().contains("deadline"));
+    desk.submit(json!({})).await;
+    assert_eq!(runner.claim(&desk, 5).await.len(), 1, "it holds nobody's place");
 }
 
 pub(crate) async fn a_claim_waits_for_work_and_is_woken_by_it(desk: Desk) {
