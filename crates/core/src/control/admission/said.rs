@@ -64,6 +64,15 @@ pub(super) fn key(field: &str, name: &str) -> Result<Key, Refusal> {
     }
 }
 
+/// What a task says is kept and shown.
+fn no_secret(name: &str, field: &str) -> Result<(), Refusal> {
+    if !name.parse::<EnvName>().is_ok_and(|name| name.sounds_secret()) {
+        return Ok(());
+    }
+    let message = "the value of a secret does not belong into a task";
+    Err(wrong(field, message, "pass it by name: sandbox.env_passthrough"))
+}
+
 impl Said {
     fn block(&mut self, block: &SandboxBlock) -> Result<(), Refusal> {
         self.text(Key::SandboxImage, &block.image, "sandbox.image")?;
@@ -104,20 +113,17 @@ impl Said {
         match value {
             Json::Array(items) => {
                 for item in items {
-                    self.add(key, &word(item).ok_or_else(no_word)?, field)?;
+                    let text = word(item).ok_or_else(no_word)?;
+                    if key == Key::SandboxEnv {
+                        no_secret(text.split('=').next().unwrap_or_default(), field)?;
+                    }
+                    self.add(key, &text, field)?;
                 }
                 Ok(())
             }
             Json::Object(pairs) if key == Key::SandboxEnv => {
                 for (name, value) in pairs {
-                    if name.parse::<EnvName>().is_ok_and(|name| name.sounds_secret()) {
-                        let message = "the value of a secret does not belong into a task";
-                        return Err(wrong(
-                            field,
-                            message,
-                            "pass it by name: sandbox.env_passthrough",
-                        ));
-                    }
+                    no_secret(name, field)?;
                     let value = word(value).ok_or_else(no_word)?;
                     self.add(key, &format!("{name}={value}"), field)?;
                 }

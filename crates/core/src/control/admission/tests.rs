@@ -45,10 +45,14 @@ fn settings_are_those_of_flags_and_read_as_they_are() {
         ("sandbox.seccomp", json!("/x"), "ceiling"),
         ("sandbox.enabled", json!(false), "ceiling"),
         ("sandbox.env", json!({"API_TOKEN": "x"}), "value-form"),
+        ("sandbox.env", json!(["API_TOKEN=x"]), "value-form"),
+        ("sandbox.env", json!(["A=1", "GITHUB_TOKEN=a=b"]), "value-form"),
+        ("sandbox.env", json!("API_TOKEN=x"), "value-form"),
     ] {
         let field = format!("settings.{name}");
         assert_eq!(refused("", None, &with(name, value)), no(rule, &field), "{name}");
     }
+    assert_eq!(refused("", None, &with("sandbox.env", json!(["A=b=c"]))), None);
     let local = with("sandbox.backend", json!("local"));
     assert_eq!(refused("", None, &local), no("consistent", "settings.sandbox.backend"));
 }
@@ -170,6 +174,8 @@ fn a_role_is_read_before_it_is_kept() {
     );
     assert!(field(json!({"ceiling": {"nothing": 1}})).is_some());
     assert_eq!(field(json!({"settings": {"policy.env": []}})), Some("settings.policy.env".into()));
+    let secret = json!({"settings": {"sandbox.env": ["API_TOKEN=x"]}});
+    assert_eq!(field(secret), Some("settings.sandbox.env".into()));
     assert_eq!(field(json!({"overridable": ["x"]})), Some("overridable[0]".into()));
     assert_eq!(field(json!({"name": "a b"})), Some("name".into()));
 }
