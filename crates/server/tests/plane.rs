@@ -105,6 +105,7 @@ claims! {
     scopes::nobody_learns_of_what_is_not_theirs,
     scopes::each_scope_does_its_own_and_no_more,
     scopes::whoever_is_bound_to_a_project_does_not_move_it,
+    scopes::a_runner_learns_nothing_of_tasks_that_it_does_not_work_for,
     scopes::a_token_ends_and_its_secret_is_nowhere,
     walks::random_walks_are_legal_and_come_to_an_end,
     workflows::steps_go_on_when_those_before_them_are_over,

@@ -67,6 +67,8 @@ async fn take(
     report: StatusReport,
 ) -> Result<StatusAnswer, PlaneError> {
     let mut task = turn.task(id).await?;
+    // Of what it cannot have been given a runner learns nothing, and nothing that it says stands there.
+    caller.finds(task.asked.project, tasks::NOUN)?;
     let found = known(turn, caller, id, report.attempt, &report.fence).await?;
     let standing = Standing {
         state: task.state,

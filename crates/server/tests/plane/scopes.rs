@@ -5,9 +5,10 @@ use std::time::Duration;
 use cofferdam_core::control::id::{ProjectId, TaskId};
 use cofferdam_core::control::page::Paging;
 use cofferdam_core::control::project::NewProject;
-use cofferdam_core::control::report::ClaimAsk;
+use cofferdam_core::control::report::{ClaimAsk, LogChunk, ReportedStatus, StatusReport, Stream};
+use cofferdam_core::control::task::AttemptResult;
 use cofferdam_core::control::token::{NewToken, Scope};
-use cofferdam_server::plane::{EventFilter, TaskFilter};
+use cofferdam_server::plane::{EventFilter, NewArtifact, TaskFilter};
 use cofferdam_server::store::Database;
 use serde_json::json;
 
@@ -121,6 +122,56 @@ pub(crate) async fn whoever_is_bound_to_a_project_does_not_move_it(desk: Desk) {
     let fewer = NewProject { max_running: Some(3), ..as_it_is };
     let replaced = desk.plane.replace_project(&lead, own.id, fewer, None).await.unwrap();
     assert_eq!(replaced.max_running, Some(3), "the rest is theirs to say");
+}
+
+pub(crate) async fn a_runner_learns_nothing_of_tasks_that_it_does_not_work_for(desk: Desk) {
+    let (own, other) = (desk.project("own").await, desk.project("other").await);
+    let theirs = desk.submit(json!({"project": other.id})).await;
+    let taken = desk.submit(json!({"project": other.id})).await;
+    let free = desk.submit(json!({})).await;
+    let worker = desk.runner("one").await;
+    let claims = worker.claim(&desk, 1).await;
+    assert!([theirs.id, taken.id, free.id].contains(&claims[0].task.id));
+    let bound = desk.caller_of("bound", &[Scope::Runner], Some(vec![own.id])).await;
+    desk.register(&bound, "bound").await;
+    let before = [desk.kinds(&theirs).await, desk.kinds(&taken).await, desk.kinds(&free).await];
+    let status = |id| {
+        let report = StatusReport {
+            attempt: 1,
+            fence: "00".repeat(16),
+            seq: 0,
+            status: ReportedStatus::Running,
+            result: AttemptResult::default(),
+            events: vec![],
+        };
+        desk.plane.report(&bound, id, report)
+    };
+    let log = |id| {
+        let (stream, data) = (Stream::Stdout, "aGk=".to_owned());
+        let chunk = LogChunk { attempt: 1, fence: "00".repeat(16), seq: 0, stream, data };
+        desk.plane.log(&bound, id, chunk)
+    };
+    let file = |id| {
+        let new = NewArtifact {
+            attempt: 1,
+            fence: "00".repeat(16),
+            name: "a".into(),
+            media_type: "text/plain".into(),
+            bytes: vec![],
+        };
+        desk.plane.put_artifact(&bound, id, new)
+    };
+    let unknown = TaskId::from_parts(5, 5);
+    let words = |id: TaskId| async move {
+        format!("{:?} {:?} {:?}", status(id).await, log(id).await, file(id).await)
+    };
+    let none = words(unknown).await;
+    assert!(none.starts_with("Err(NotFound"), "{none}");
+    for hidden in [theirs.id, taken.id, free.id] {
+        assert_eq!(words(hidden).await, none);
+    }
+    let after = [desk.kinds(&theirs).await, desk.kinds(&taken).await, desk.kinds(&free).await];
+    assert_eq!(after, before, "nothing of it stands in the timeline of others");
 }
 
 pub(crate) async fn a_token_ends_and_its_secret_is_nowhere(mut desk: Desk) {
