@@ -66,11 +66,31 @@ pub struct NewWorkflowRun {
 #[serde(rename_all = "snake_case")]
 pub enum WorkflowState {
     Running,
-    /// No further step is queued; what runs goes on.
+    /// Nothing of it begins, what is queued neither; what runs goes on.
     Paused,
     Succeeded,
     Failed,
     Aborted,
+}
+
+/// What becomes of a step that is sent on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Open,
+    /// It waits until the run is resumed.
+    Held,
+    /// The run has its end, and a step that ran after it would be nobody's.
+    Closed,
+}
+
+impl WorkflowState {
+    pub fn way(self) -> Way {
+        match self {
+            Self::Running => Way::Open,
+            Self::Paused => Way::Held,
+            Self::Succeeded | Self::Failed | Self::Aborted => Way::Closed,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]

@@ -17,7 +17,7 @@ use super::error::PlaneError;
 use super::moves::{Step, advance};
 use super::policy::Judged;
 use super::turn::{About, Turn};
-use super::{Plane, rows};
+use super::{Plane, rows, workflows};
 use crate::store::{Sql, run, to_doc};
 
 const NOUN: &str = "approval";
@@ -104,6 +104,9 @@ impl Plane {
                         message: "it was answered already, or nobody asks any more".to_owned(),
                         remedy: "look at the task",
                     });
+                }
+                if state == ApprovalState::Approved {
+                    workflows::goes_on(turn, &task).await?;
                 }
                 approval.state = state;
                 approval.actor = Some(caller.actor.clone());

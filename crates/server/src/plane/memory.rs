@@ -2,12 +2,12 @@
 //!
 //! All of it can be made anew from the store, and is: when the plane opens, and after a commit that failed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use cofferdam_core::chain::Head;
-use cofferdam_core::control::id::{RunnerId, TaskId};
+use cofferdam_core::control::id::{RunnerId, TaskId, WorkflowRunId};
 use cofferdam_core::control::project::Project;
 use cofferdam_core::control::queue::{Board, PathLock, Waiting};
 use cofferdam_core::control::runner::Runner;
@@ -15,11 +15,13 @@ use cofferdam_core::control::state::TaskState;
 use cofferdam_core::control::task::{ExecutionMode, NewTask, Task};
 use cofferdam_core::control::timeline::TimelineEvent;
 use cofferdam_core::stamp::Stamp;
+use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
 use super::rows::NOT_OVER;
 use super::settings::PlaneSettings;
 use super::tally::Tally;
+use super::workflows;
 use crate::store::{Sql, StoreError, first, from_doc, rows};
 
 /// Tasks that wait and are kept at hand; the others are read when they are claimed.
@@ -29,6 +31,8 @@ const MOST_NEAR: usize = 1000;
 pub(crate) struct Memory {
     pub(crate) head: Head,
     pub(crate) board: Board,
+    /// Runs of workflows whose tasks are kept from the board.
+    paused: HashSet<WorkflowRunId>,
     pub(crate) held: HashMap<TaskId, Hold>,
     pub(crate) runners: HashMap<RunnerId, Present>,
     pub(super) tally: Tally,
@@ -85,6 +89,7 @@ impl Memory {
         let mut memory = Self {
             head: head(db).await?,
             board: Board::new(settings.max_running),
+            paused: HashSet::new(),
             held: HashMap::new(),
             runners: HashMap::new(),
             tally: Tally::load(db, settings.clock.now()).await?,
@@ -105,21 +110,38 @@ impl Memory {
                 row.try_get(0).map_err(|source| StoreError::Query { what: "read", source })?;
             memory.runners.insert(runner.id, Present { runner, token, heard: None });
         }
+        memory.paused = workflows::paused(db).await?;
         let until = settings.clock.elapsed() + settings.lease;
         let live = Sql::new("SELECT place, not_before, doc FROM tasks WHERE ").and(NOT_OVER);
         for row in rows(db, live).await? {
-            let task: Task = from_doc(&row, "tasks")?;
-            let read = |source| StoreError::Query { what: "read", source };
-            let place: i64 = row.try_get(0).map_err(read)?;
-            let not_before: String = row.try_get(1).map_err(read)?;
-            memory.place(&task, place.unsigned_abs(), not_before.parse().ok(), until);
+            let Lined { task, order, not_before } = lined(&row)?;
+            memory.place(&task, order, not_before, until);
         }
         Ok(memory)
     }
 
+    /// A queued task waits for its turn, or for the workflow run that it is a step of.
+    pub(crate) fn line_up(&mut self, task: &Task, order: u64, not_before: Option<Stamp>) {
+        if task.workflow_run.is_some_and(|run| self.paused.contains(&run)) {
+            self.board.forget(task.id);
+            return;
+        }
+        self.board.wait(waiting(task, order), not_before);
+        self.work = true;
+    }
+
+    /// Nothing of a workflow run begins, from now on.
+    pub(crate) fn pause(&mut self, run: WorkflowRunId) {
+        self.paused.insert(run);
+    }
+
+    pub(crate) fn resume(&mut self, run: WorkflowRunId) {
+        self.paused.remove(&run);
+    }
+
     fn place(&mut self, task: &Task, order: u64, not_before: Option<Stamp>, until: Duration) {
         match task.state {
-            TaskState::Queued => self.board.wait(waiting(task, order), not_before),
+            TaskState::Queued => self.line_up(task, order, not_before),
             state if state.is_held() => {
                 self.board.hold(task.id, task.asked.project, lock(&task.asked));
                 if let Some(runner) = task.runner {
@@ -166,7 +188,23 @@ impl Memory {
     }
 }
 
-pub(crate) fn waiting(task: &Task, order: u64) -> Waiting {
+/// A task, and where its row says that it stands.
+pub(super) struct Lined {
+    pub(super) task: Task,
+    pub(super) order: u64,
+    pub(super) not_before: Option<Stamp>,
+}
+
+/// Reads `place, not_before, doc`.
+pub(super) fn lined(row: &AnyRow) -> Result<Lined, StoreError> {
+    let read = |source| StoreError::Query { what: "read", source };
+    let place: i64 = row.try_get(0).map_err(read)?;
+    let not_before: String = row.try_get(1).map_err(read)?;
+    let task = from_doc(row, "tasks")?;
+    Ok(Lined { task, order: place.unsigned_abs(), not_before: not_before.parse().ok() })
+}
+
+fn waiting(task: &Task, order: u64) -> Waiting {
     let mut labels = task.asked.labels.clone();
     labels.sort_unstable();
     labels.dedup();
@@ -180,7 +218,7 @@ pub(crate) fn waiting(task: &Task, order: u64) -> Waiting {
     }
 }
 
-pub(crate) fn lock(asked: &NewTask) -> Option<PathLock> {
+fn lock(asked: &NewTask) -> Option<PathLock> {
     (asked.execution_mode == ExecutionMode::SharedWorkspace).then(|| PathLock::new(&asked.paths))
 }
 

@@ -10,7 +10,7 @@ use sqlx::Row as _;
 
 use super::due::{AttemptRow, TaskRow};
 use super::error::PlaneError;
-use super::memory::{Fenced, waiting};
+use super::memory::Fenced;
 use super::turn::{About, Turn};
 use super::{approvals, tasks, workflows};
 use crate::store::{Sql, StoreError, first, from_doc, scalar, to_doc};
@@ -127,8 +127,7 @@ async fn go(
         TaskState::Queued => {
             task.queued_at = Some(turn.now);
             place = Some(order);
-            turn.memory.board.wait(waiting(task, order), not_before);
-            turn.memory.work = true;
+            turn.memory.line_up(task, order, not_before);
         }
         TaskState::CancelRequested => {
             if let Some(hold) = turn.memory.held.get_mut(&task.id) {

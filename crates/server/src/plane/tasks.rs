@@ -16,7 +16,7 @@ use super::keys::{IdempotencyKey, Once};
 use super::moves::{Step, advance, save};
 use super::policy::Judged;
 use super::turn::{About, Turn};
-use super::{Plane, approvals, policy, rows};
+use super::{Plane, approvals, policy, rows, workflows};
 use crate::store::Sql;
 
 pub(super) const NOUN: &str = "task";
@@ -100,6 +100,7 @@ impl Plane {
         caller.needs(Scope::Submit)?;
         self.change(caller, id, |turn, mut task, actor| {
             Box::pin(async move {
+                workflows::goes_on(turn, &task).await?;
                 if task.state == TaskState::Created {
                     admission::in_time(&task.asked, turn.now)?;
                     let about = About::task(&task);
@@ -133,6 +134,7 @@ impl Plane {
         caller.needs(Scope::Submit)?;
         self.change(caller, id, |turn, mut task, actor| {
             Box::pin(async move {
+                workflows::goes_on(turn, &task).await?;
                 admission::in_time(&task.asked, turn.now)?;
                 advance(turn, &mut task, Step::new(Move::Retry, &actor)).await?;
                 Ok(task)

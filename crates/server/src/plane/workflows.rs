@@ -1,6 +1,6 @@
 //! Workflow runs: steps become tasks as soon as those they depend on are over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cofferdam_core::control::graph::{self, Progress, Stage, Standing};
 use cofferdam_core::control::id::{ProjectId, TaskId, WorkflowRunId};
@@ -10,7 +10,7 @@ use cofferdam_core::control::state::{Move, TaskState};
 use cofferdam_core::control::task::Task;
 use cofferdam_core::control::token::Scope;
 use cofferdam_core::control::workflow::{
-    NewWorkflowRun, Step, StepState, StepStatus, WorkflowRun, WorkflowState,
+    NewWorkflowRun, Step, StepState, StepStatus, Way, WorkflowRun, WorkflowState,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,12 +19,13 @@ use sqlx::AnyConnection;
 use super::caller::Caller;
 use super::error::PlaneError;
 use super::keys::{IdempotencyKey, Once};
+use super::memory::{Lined, lined};
 use super::moves::{self, advance};
 use super::steps::{self, Plan};
 use super::tasks::Membership;
 use super::turn::{About, Turn};
 use super::{Ahead, Plane, rows, tasks, templates};
-use crate::store::{Sql, run as execute, to_doc};
+use crate::store::{Sql, StoreError, from_doc, rows as all_rows, run as execute, to_doc};
 
 const NOUN: &str = "workflow run";
 
@@ -173,9 +174,19 @@ impl Plane {
                 let kind = format!("workflow.{}", state_name(to));
                 turn.tell(&about(&kept.run), &caller.actor, &kind, json!({"from": from})).await?;
                 match to {
-                    WorkflowState::Aborted => cancel_all(turn, id, &caller.actor).await?,
-                    WorkflowState::Running => progress(turn, id).await?,
-                    _ => {}
+                    WorkflowState::Paused => {
+                        turn.memory.pause(id);
+                        line_up(turn, id).await?;
+                    }
+                    WorkflowState::Running => {
+                        turn.memory.resume(id);
+                        line_up(turn, id).await?;
+                        progress(turn, id).await?;
+                    }
+                    _ => {
+                        turn.memory.resume(id);
+                        cancel_all(turn, id, &caller.actor).await?;
+                    }
                 }
                 let kept = get(turn, &id.to_string()).await?;
                 shown(turn.db().await?, kept).await
@@ -319,6 +330,38 @@ async fn begin(
     let data = json!({"template": template.id, "template_version": template.version, "of": asked.of, "only": asked.only});
     turn.tell(&about(&kept.run), &caller.actor, "workflow.created", data).await?;
     Ok(kept)
+}
+
+/// Whether a step may still be sent on its way, be it that it waits there until its run is resumed.
+pub(super) async fn goes_on(turn: &mut Turn, task: &Task) -> Result<(), PlaneError> {
+    let Some(run) = task.workflow_run else { return Ok(()) };
+    let state = get(turn, &run.to_string()).await?.run.state;
+    match state.way() {
+        Way::Open | Way::Held => Ok(()),
+        Way::Closed => Err(PlaneError::Conflict {
+            message: format!("the workflow run that it is a step of is {}", state_name(state)),
+            remedy: "begin another run of it, with the steps that are to be run again",
+        }),
+    }
+}
+
+/// The runs of which nothing begins.
+pub(super) async fn paused(db: &mut AnyConnection) -> Result<HashSet<WorkflowRunId>, StoreError> {
+    let sql = Sql::new("SELECT doc FROM workflow_runs WHERE state = $1");
+    let found = all_rows(db, sql.text(state_name(WorkflowState::Paused))).await?;
+    found.iter().map(|row| Ok(from_doc::<Kept>(row, "workflow_runs")?.run.id)).collect()
+}
+
+/// Has what is queued of a run wait where it has to now, in the place and for the moment that it had before.
+async fn line_up(turn: &mut Turn, id: WorkflowRunId) -> Result<(), PlaneError> {
+    let sql = Sql::new(
+        "SELECT place, not_before, doc FROM tasks WHERE workflow_run = $1 AND workflow_run <> '' AND state = 'queued'",
+    );
+    for row in all_rows(turn.db().await?, sql.text(id)).await? {
+        let Lined { task, order, not_before } = lined(&row)?;
+        turn.memory.line_up(&task, order, not_before);
+    }
+    Ok(())
 }
 
 /// Looks which steps may begin now, which never will, and whether all is over.

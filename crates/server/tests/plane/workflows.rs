@@ -1,11 +1,15 @@
 //! Steps that wait for each other.
 
+use std::time::Duration;
+
 use cofferdam_core::control::page::Paging;
 use cofferdam_core::control::report::ReportedStatus;
+use cofferdam_core::control::task::Task;
 use cofferdam_core::control::workflow::{NewTemplate, NewWorkflowRun, Template, WorkflowRun};
 use cofferdam_server::plane::{EventFilter, PlaneError};
 use serde_json::{Value, json};
 
+use crate::approvals::{asked, words};
 use crate::desk::{Desk, Worker};
 
 async fn template(desk: &Desk, steps: Value) -> Template {
@@ -16,7 +20,11 @@ async fn template(desk: &Desk, steps: Value) -> Template {
         .iter()
         .map(|step| {
             let mut step = step.clone();
-            step["task"] = json!({"execution_mode": "no-workspace", "command": [step["name"]]});
+            let mut task = json!({"execution_mode": "no-workspace", "command": [step["name"]]});
+            if let Some(more) = step.as_object_mut().unwrap().remove("more") {
+                task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            }
+            step["task"] = task;
             step
         })
         .collect();
@@ -116,9 +124,9 @@ pub(crate) async fn paused_begins_nothing_and_aborted_ends_everything(desk: Desk
     let template = template(&desk, steps).await;
     let workflow = begin(&desk, &template, json!({})).await;
     desk.plane.pause(&desk.admin, workflow.id).await.unwrap();
-    assert_eq!(run(&desk, &runner, &[]).await, ["a"], "what was queued goes on");
-    assert_eq!(run(&desk, &runner, &[]).await, Vec::<String>::new());
+    assert_eq!(run(&desk, &runner, &[]).await, Vec::<String>::new(), "nor what was queued");
     desk.plane.resume(&desk.admin, workflow.id).await.unwrap();
+    assert_eq!(run(&desk, &runner, &[]).await, ["a"]);
     let claim = runner.claim(&desk, 1).await.remove(0);
     runner.report(&desk, &claim, 0, ReportedStatus::Running).await;
     desk.plane.abort(&desk.admin, workflow.id).await.unwrap();
@@ -247,4 +255,73 @@ pub(crate) async fn a_run_has_another_version_when_a_task_of_it_has(desk: Desk) 
     }
     assert!(seen.is_sorted_by(|one, two| one < two), "{seen:?}");
     assert_eq!(version().await, *seen.last().unwrap(), "nothing moves, and nothing changes");
+}
+
+/// The task of a step.
+async fn task_of(desk: &Desk, run: &WorkflowRun, step: &str) -> Task {
+    let run = desk.plane.workflow_run(&desk.admin, run.id).await.unwrap();
+    let id = run.steps.iter().find(|status| status.name == step).unwrap().task.unwrap();
+    desk.plane.task(&desk.admin, id).await.unwrap()
+}
+
+pub(crate) async fn paused_holds_what_is_approved_dispatched_or_tried_again(mut desk: Desk) {
+    let runner = desk.runner("one").await;
+    let steps = json!([
+        {"name": "asks", "more": {"requires_approval": true}},
+        {"name": "fails"},
+        {"name": "kept", "more": {"dispatch": false}},
+        {"name": "again", "more": {"retry": {"max_attempts": 2, "on": ["failed"], "backoff_ms": 60000}}},
+        {"name": "runs"},
+    ]);
+    let template = template(&desk, steps).await;
+    let workflow = begin(&desk, &template, json!({})).await;
+    let mut claims = runner.claim(&desk, 10).await;
+    claims.sort_by_key(|claim| claim.task.step.clone());
+    let [again, fails, runs] = &claims[..] else { panic!("{claims:?}") };
+    runner.report(&desk, fails, 0, ReportedStatus::Failed).await;
+    desk.plane.pause(&desk.admin, workflow.id).await.unwrap();
+    runner.report(&desk, again, 0, ReportedStatus::Failed).await;
+    let asks = task_of(&desk, &workflow, "asks").await;
+    let question = asked(&desk, &asks).await;
+    desk.plane.approve(&desk.admin, question.id, words("fine")).await.unwrap();
+    desk.plane.retry(&desk.admin, fails.task.id).await.unwrap();
+    let kept = task_of(&desk, &workflow, "kept").await;
+    desk.plane.dispatch(&desk.admin, kept.id).await.unwrap();
+    assert!(runner.claim(&desk, 10).await.is_empty());
+    desk.restart().await;
+    let holding = [(runs.task.id, runs.attempt)];
+    desk.register_holding(&runner.caller, "one", holding).await;
+    assert!(runner.claim(&desk, 10).await.is_empty(), "nor after a restart");
+    runner.report(&desk, runs, 0, ReportedStatus::Succeeded).await;
+    assert_eq!(desk.state(&runs.task).await, "succeeded", "what runs goes on");
+    desk.plane.resume(&desk.admin, workflow.id).await.unwrap();
+    assert_eq!(run(&desk, &runner, &[]).await, ["asks", "fails", "kept"]);
+    desk.pass(Duration::from_secs(60)).await;
+    assert_eq!(run(&desk, &runner, &[]).await, ["again"], "it waited as long as it had to");
+    assert_eq!(shown(&desk, &workflow).await.0, "succeeded");
+    desk.holds().await;
+}
+
+pub(crate) async fn a_run_that_is_over_begins_nothing_more(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let steps = json!([{"name": "a"}, {"name": "b"}]);
+    let template = template(&desk, steps).await;
+    for end in ["aborted", "failed"] {
+        let workflow = begin(&desk, &template, json!({})).await;
+        let claims = runner.claim(&desk, 10).await;
+        runner.report(&desk, &claims[0], 0, ReportedStatus::Failed).await;
+        if end == "aborted" {
+            desk.plane.abort(&desk.admin, workflow.id).await.unwrap();
+            runner.report(&desk, &claims[1], 0, ReportedStatus::Canceled).await;
+        } else {
+            runner.report(&desk, &claims[1], 0, ReportedStatus::Succeeded).await;
+        }
+        assert_eq!(shown(&desk, &workflow).await.0, end);
+        let refused = desk.plane.retry(&desk.admin, claims[0].task.id).await;
+        let problem = refused.unwrap_err().problem();
+        assert_eq!(problem.status, 409);
+        assert!(problem.detail.contains(end), "{}", problem.detail);
+        assert_eq!(desk.state(&claims[0].task).await, "failed");
+        assert!(runner.claim(&desk, 10).await.is_empty());
+    }
 }
