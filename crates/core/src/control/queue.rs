@@ -1,9 +1,9 @@
 //! Who is next: the tasks that wait, those that are held, and the choice between them.
 //!
 //! [`Board`] is kept in memory beside the store, which stays the truth: it can be made anew from it at any time. The
-//! greater priority goes first; among equals the project with the fewest running, then the one that was served
-//! longest ago, then the older task. A task whose paths are locked keeps its place: what comes later and wants the
-//! same paths waits behind it.
+//! project with the fewest running goes first, then the one that was served longest ago; within a project the greater
+//! priority, then the older task: nobody's priority counts against another project. A task whose paths are locked
+//! keeps its place: what comes later in its line and wants the same paths waits behind it.
 //!
 //! No cost here grows with what was ever stored, only with what waits: tasks that the same runners can take stand in
 //! one line, and a choice looks at the head of each.
@@ -27,6 +27,13 @@ pub struct Waiting {
     /// Sorted, each once.
     pub labels: Vec<String>,
     pub lock: Option<PathLock>,
+}
+
+impl Waiting {
+    /// Among those of its project.
+    fn place(&self) -> Place {
+        (Reverse(self.priority), self.order)
+    }
 }
 
 /// Paths of a project that one task at a time may work on, relative to its root. None at all means the whole tree.
@@ -173,7 +180,7 @@ impl Board {
             labels: waiting.labels.clone(),
             locking: waiting.lock.is_some(),
         };
-        let place = (Reverse(waiting.priority), waiting.order);
+        let place = waiting.place();
         self.places.insert(waiting.task, (line.clone(), place));
         self.lines.entry(line).or_default().insert(place, waiting);
     }
@@ -255,21 +262,24 @@ impl Board {
     }
 
     fn next(&self, wish: &Wish<'_>) -> Option<&Waiting> {
-        self.lines
-            .iter()
-            .filter(|(line, _)| wish.fits(line))
-            .filter_map(|(line, tasks)| {
-                let share = self.shares.get(&line.project);
-                let running = share.map_or(0, |share| share.running);
-                if share.and_then(|share| share.most).is_some_and(|most| running >= most) {
-                    return None;
-                }
-                let first = self.first(line, tasks)?;
-                let served = share.map_or(0, |share| share.served);
-                Some(((Reverse(first.priority), running, served, first.order), first))
-            })
-            .min_by_key(|(rank, _)| *rank)
-            .map(|(_, first)| first)
+        let mut firsts: BTreeMap<Option<ProjectId>, &Waiting> = BTreeMap::new();
+        for (line, tasks) in self.lines.iter().filter(|(line, _)| wish.fits(line)) {
+            let share = self.shares.get(&line.project);
+            let full = |share: &Share| share.most.is_some_and(|most| share.running >= most);
+            if share.is_some_and(full) {
+                continue;
+            }
+            let Some(first) = self.first(line, tasks) else { continue };
+            let best = firsts.entry(line.project).or_insert(first);
+            if first.place() < best.place() {
+                *best = first;
+            }
+        }
+        let turn = |project: &Option<ProjectId>| {
+            self.shares.get(project).map_or((0, 0), |share| (share.running, share.served))
+        };
+        let next = firsts.iter().min_by_key(|(project, first)| (turn(project), first.order));
+        next.map(|(_, first)| *first)
     }
 
     /// Every project is told of before its tasks are. Without it, their paths are compared as they stand.

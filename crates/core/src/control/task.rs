@@ -135,7 +135,7 @@ pub struct NewTask {
     /// `result.json`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub result: bool,
-    /// The greater goes first.
+    /// The greater goes first, within its project.
     #[serde(default)]
     pub priority: i32,
     #[serde(default)]

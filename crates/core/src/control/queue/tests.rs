@@ -67,6 +67,17 @@ fn projects_take_turns_however_many_one_of_them_has() {
 }
 
 #[test]
+fn a_priority_counts_within_its_project_alone() {
+    let urgent = (1..=50).map(|n| Waiting { priority: 1000, ..task(n, 1) });
+    let others = [Waiting { priority: -5, ..task(90, 2) }, Waiting { priority: 5, ..task(91, 2) }];
+    let labeled = Waiting { priority: 7, labels: vec!["arm".into()], ..task(92, 2) };
+    let mut board = board(urgent.chain(others).chain([labeled]).collect());
+    let wish = ["arm".to_owned()];
+    let first = board.take(&self::labeled(&wish), 6, at(0));
+    assert_eq!(first, [id(1), id(92), id(2), id(91), id(3), id(90)]);
+}
+
+#[test]
 fn no_more_than_a_project_and_the_server_allow() {
     let mut board = board((1..=5).map(|n| task(n, 1)).chain([task(9, 2)]).collect());
     board.limit(project(1), Some(2));
