@@ -99,6 +99,7 @@ claims! {
     path::a_task_goes_from_the_request_to_its_end_and_the_chain_holds,
     path::failures_are_tried_again_by_their_cause_and_after_a_wait,
     queue::a_project_never_runs_more_than_it_may,
+    queue::a_project_has_no_more_waiting_than_there_is_room_for,
     queue::nothing_begins_after_its_deadline,
     queue::what_is_too_late_is_neither_taken_in_nor_handed_out,
     queue::a_claim_waits_for_work_and_is_woken_by_it,

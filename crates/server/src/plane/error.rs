@@ -32,6 +32,9 @@ pub enum PlaneError {
     KeyReused,
     #[error("{what} is larger than {most} bytes")]
     TooLarge { what: &'static str, most: u64 },
+    /// There is no room for another.
+    #[error("{waiting} tasks of this project wait already, and no more than {most} may")]
+    Crowded { waiting: u64, most: u64 },
     /// The runner that has the changes did not answer in time.
     #[error("the runner did not answer in time")]
     NoAnswer,
@@ -96,6 +99,12 @@ impl PlaneError {
                 ("key-reused", "Key used before", 422, Some("use a new key for a new request"))
             }
             Self::TooLarge { .. } => ("too-large", "Too large", 413, Some("send less")),
+            Self::Crowded { .. } => (
+                "too-many",
+                "Too many",
+                429,
+                Some("wait until some of them have run, or cancel what is not needed"),
+            ),
             Self::NoAnswer => (
                 "no-answer",
                 "No answer",

@@ -103,6 +103,13 @@ pub(super) fn knows(caller: &Caller, project: Option<ProjectId>) -> Result<(), P
     if caller.sees(project) { Ok(()) } else { Err(no_project()) }
 }
 
+/// Whether there is room for another task of a project. Only whoever asks for something new is asked: what goes on by itself, such as
+/// the next step of a workflow, is not stopped halfway.
+pub(super) fn has_room(turn: &Turn, project: Option<ProjectId>) -> Result<(), PlaneError> {
+    let (waiting, most) = (turn.memory.tally.waiting(project), turn.settings.max_waiting);
+    if waiting < most { Ok(()) } else { Err(PlaneError::Crowded { waiting, most }) }
+}
+
 fn no_project() -> PlaneError {
     PlaneError::field("project", "there is no such project", "name one that you can list")
 }

@@ -47,6 +47,8 @@ pub struct PlaneSettings {
     pub heartbeat: Duration,
     /// Most tasks that are held by runners at once.
     pub max_running: usize,
+    /// Most tasks of one project, and of none, that wait at once: all that wait are kept in memory.
+    pub max_waiting: u64,
     /// Bytes of output that are kept of one attempt.
     pub log_limit: u64,
     /// Bytes of all artifacts of one attempt.
@@ -71,6 +73,7 @@ impl Default for PlaneSettings {
             lease: Duration::from_secs(30),
             heartbeat: Duration::from_secs(10),
             max_running: 1000,
+            max_waiting: 100_000,
             log_limit: 16 << 20,
             artifact_limit: cofferdam_core::control::artifact::MOST_BYTES,
             errand_wait: Duration::from_secs(60),

@@ -116,6 +116,12 @@ impl Tally {
         counts
     }
 
+    /// How many of a project nobody has begun.
+    pub(super) fn waiting(&self, project: Project) -> u64 {
+        let waits = [TaskState::Created, TaskState::AwaitingApproval, TaskState::Queued];
+        waits.into_iter().filter_map(|state| self.states.get(&(project, state))).sum()
+    }
+
     /// The last hours, the oldest first.
     pub(super) fn hours(&self, caller: &Caller, now: Stamp) -> Vec<Hour> {
         let last = now.unix_millis() / HOUR;

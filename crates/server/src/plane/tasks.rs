@@ -48,6 +48,7 @@ impl Plane {
                 if let Some(id) = once.made(turn).await? {
                     return get(turn.db().await?, &id).await;
                 }
+                policy::has_room(turn, asked.project)?;
                 let task = make(turn, asked, &caller.actor, None).await?;
                 once.keep(turn, &task.id).await?;
                 Ok(task)

@@ -24,7 +24,7 @@ use super::moves::{self, advance};
 use super::steps::{self, Plan};
 use super::tasks::Membership;
 use super::turn::{About, Turn};
-use super::{Ahead, Plane, rows, tasks, templates};
+use super::{Ahead, Plane, policy, rows, tasks, templates};
 use crate::store::{Sql, StoreError, from_doc, rows as all_rows, run as execute, to_doc};
 
 const NOUN: &str = "workflow run";
@@ -269,6 +269,7 @@ async fn begin(
             "name one that you can list",
         )
     })?;
+    policy::has_room(turn, Some(template.asked.project))?;
     let steps = template.asked.steps;
     for (at, name) in asked.only.iter().enumerate() {
         if !steps.iter().any(|step| step.name == *name) {

@@ -92,6 +92,14 @@ impl Desk {
         self.plane = self.reopened(Entries::default()).await;
     }
 
+    /// The same, as somebody set it up otherwise.
+    pub(crate) async fn restart_with(&mut self, change: impl FnOnce(&mut PlaneSettings)) {
+        self.plane.close().await;
+        let mut settings = settings(&self.clock);
+        change(&mut settings);
+        self.plane = Plane::open(self.database.clone(), settings).await.unwrap();
+    }
+
     /// The same, on a host whose file says something.
     pub(crate) async fn restart_under(&mut self, host: &str) {
         self.plane.close().await;

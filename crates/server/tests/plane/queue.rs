@@ -32,6 +32,25 @@ pub(crate) async fn a_project_never_runs_more_than_it_may(desk: Desk) {
     assert_eq!(runner.claim(&desk, 5).await.len(), 1);
 }
 
+pub(crate) async fn a_project_has_no_more_waiting_than_there_is_room_for(mut desk: Desk) {
+    desk.restart_with(|settings| settings.max_waiting = 3).await;
+    let runner = desk.runner("one").await;
+    let (full, other) = (desk.project("full").await, desk.project("other").await);
+    for more in [json!({}), json!({"dispatch": false}), json!({"requires_approval": true})] {
+        let mut asked = json!({"project": full.id});
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        desk.submit(asked).await;
+    }
+    let another = || desk.plane.create_task(&desk.admin, task(json!({"project": full.id})), None);
+    let problem = another().await.unwrap_err().problem();
+    assert_eq!((problem.status, problem.detail.contains("no more than 3")), (429, true));
+    desk.submit(json!({"project": other.id})).await;
+    desk.submit(json!({})).await;
+    assert_eq!(runner.claim(&desk, 5).await.len(), 3, "others are not concerned");
+    another().await.unwrap();
+    assert_eq!(another().await.unwrap_err().problem().status, 429);
+}
+
 pub(crate) async fn nothing_begins_after_its_deadline(desk: Desk) {
     let runner = desk.runner("one").await;
     let soon = "2027-01-15T08:00:30Z";
