@@ -42,18 +42,6 @@ impl Words {
     pub(crate) fn of_run(run: RunId) -> Self {
         Self { run: Some(run.to_string().into()), paths: Vec::new(), session: None }
     }
-
-    /// The same paths of the run that was found: a look at a session is taken once.
-    pub(crate) fn about(&self, record: &Record) -> Self {
-        let (run, paths) = match &self.session {
-            None => (self.run.clone(), self.paths.clone()),
-            Some(_) => {
-                let paths = self.run.iter().chain(&self.paths).cloned().collect();
-                (Some(record.run.to_string().into()), paths)
-            }
-        };
-        Self { run, paths, session: None }
-    }
 }
 
 /// A change set that was opened for a command.
@@ -108,6 +96,13 @@ impl Sealed {
             .map(|name| Named::new(name, &record.workspace, &context.cwd))
             .collect();
         Ok(Self { paths: Paths { named: named? }, record, set })
+    }
+
+    /// The same paths of this very run. What is newest may be another by the next time somebody asks, and a
+    /// look at a session is taken once.
+    pub(crate) fn words(&self) -> Words {
+        let paths = self.paths.as_typed().map(OsStr::to_owned).collect();
+        Words { paths, ..Words::of_run(self.record.run) }
     }
 
     /// For commands that would not notice a path that fits nothing, or a run that there is not.

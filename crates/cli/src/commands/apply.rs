@@ -1,13 +1,14 @@
 //! `cofferdam apply`: what a run changed, brought to the host.
 
 mod branch;
+mod hunks;
 mod judge;
 mod report;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::io::Write;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 
 use clap::Args;
 use cofferdam_core::changes::{Allowances, Gate};
@@ -26,7 +27,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::faults::faults;
 use crate::progress::Counter;
-use crate::sealed::{Paths, Sealed, Words, path_below};
+use crate::sealed::{Paths, Sealed, Words};
 use crate::settings;
 use judge::{GateJudge, Wanted};
 pub(super) use report::{Numbers, in_a_sentence, line, refused_json};
@@ -61,8 +62,9 @@ pub(crate) struct ApplyArgs {
     /// Only what `changes.auto` says needs no look, as `run --apply` does; the rest stays pending.
     #[arg(long, conflicts_with_all = ["merge", "rest", "hunks", "allow_classes", "allow_paths", "allow_budget"])]
     auto: bool,
-    /// Of this file only these hunks, by number (repeatable).
-    #[arg(long = "hunk", value_name = "PATH:N,...")]
+    /// Of this file only these hunks, by number (repeatable). Where some of it is applied already, `diff`
+    /// shows a mark with each number, which is to be given too: the numbers are of what is left.
+    #[arg(long = "hunk", value_name = "PATH:N,...[@MARK]")]
     hunks: Vec<OsString>,
     /// Instead of files: make a new branch of the commits that were made inside. No setting and no hook
     /// comes along.
@@ -90,9 +92,7 @@ pub(crate) fn run(
         // Hunks alone are all that is meant.
         false => Selection::exactly([]),
     };
-    for word in &args.hunks {
-        let (path, hunks) = hunks(word)?;
-        let path = path_below(&path, &record.workspace, &context.cwd)?;
+    for (path, hunks) in hunks::named(&args.hunks, &record, context)? {
         selection = selection.with_hunks(path, hunks);
     }
     let allowances = args.allowed.allowances(&record.workspace, &context.cwd)?;
@@ -251,6 +251,12 @@ pub(super) fn site<'a>(
 pub(super) fn failure(error: ApplyError, record: &Record) -> Failure {
     let me = program();
     let run = record.run.short();
+    if error.is_about_other_hunks() {
+        return Failure::new(Exit::Undecided, error).hint(format!(
+            "look again: `{me} diff {run}` shows the hunks that are left, each with the number and mark that \
+             --hunk takes: PATH:N@MARK"
+        ));
+    }
     if error.is_conflict() {
         return Failure::new(Exit::Undecided, error)
             .hint(format!("try again, or look at it with `{me} diff {run}`"));
@@ -297,21 +303,4 @@ fn is_forbidden(error: &ApplyError) -> bool {
         cause = error.source();
     }
     false
-}
-
-/// `PATH:1,3` as a path and numbers.
-fn hunks(word: &OsStr) -> Result<(OsString, Vec<usize>), Failure> {
-    let wrong = || {
-        let word = cofferdam_core::inert::Inert::os(word);
-        Failure::usage(format!("--hunk {word} is not of the form PATH:N,N"))
-    };
-    let bytes = word.as_bytes();
-    let colon = bytes.iter().rposition(|byte| *byte == b':').ok_or_else(wrong)?;
-    let numbers = std::str::from_utf8(&bytes[colon + 1..]).map_err(|_| wrong())?;
-    let numbers: Result<Vec<usize>, _> = numbers.split(',').map(str::parse).collect();
-    let numbers = numbers.map_err(|_| wrong())?;
-    if colon == 0 {
-        return Err(wrong());
-    }
-    Ok((OsString::from_vec(bytes[..colon].to_vec()), numbers))
 }

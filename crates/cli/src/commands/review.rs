@@ -50,18 +50,16 @@ pub(crate) fn run(
         ));
     }
     let sealed = Sealed::open(&args.words, context)?;
-    let record = sealed.record.clone();
-    // A session that is looked at twice may have changed in between.
-    let words = args.words.about(&record);
-    let mut source = Source::new(&words, context);
+    let (record, words) = (&sealed.record, sealed.words());
+    let mut source = Source::new(&words, record, context);
     let loaded = source.load()?;
     if loaded.files.is_empty() {
         let run = record.run.short();
         writeln!(io::stderr(), "cofferdam: run {run} has no pending changes")?;
         return Ok(Exit::Fine);
     }
-    let mut model = Model::new(source::title(&record), loaded);
-    let deeds = Deeds { record: &record, context };
+    let mut model = Model::new(source::title(record), loaded);
+    let deeds = Deeds { record, context };
     let done = screen::show(&mut model, &mut source, &deeds)?;
     // What was done stays on the terminal after the page is gone.
     done.iter().try_for_each(|line| writeln!(out, "{line}"))?;

@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::process::Stdio;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::{Bench, LINES};
 
@@ -22,6 +25,57 @@ fn review(bench: &Bench, command: &str, keys: &str) -> String {
     child.wait().unwrap();
     drop(input);
     String::from_utf8(seen).unwrap()
+}
+
+/// A review that stays open while something else happens.
+struct Open {
+    child: Child,
+    keys: ChildStdin,
+    seen: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Open {
+    fn new(bench: &Bench, command: &str) -> Self {
+        let line = format!("stty rows 24 cols 80; timeout --foreground -s KILL 60 {command}");
+        let mut script = bench.env.program("script");
+        script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
+        let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (keys, mut out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&seen);
+        thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = out.read(&mut piece) {
+                sink.lock().unwrap().extend_from_slice(&piece[..count]);
+            }
+        });
+        Self { child, keys, seen }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// Waits for a word on the page. Only cells that change are sent, so it is one that stands alone.
+    fn shows(&self, word: &str) {
+        let end = Instant::now() + Duration::from_secs(30);
+        while !self.seen().contains(word) {
+            assert!(Instant::now() < end, "{word:?} is not in {:?}", self.seen());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn seen(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
+    }
+
+    /// Types the keys that end it, and gives back all that the terminal was sent.
+    fn leave(mut self, keys: &str) -> String {
+        self.press(keys);
+        self.child.wait().unwrap();
+        self.seen()
+    }
 }
 
 fn binary() -> String {
@@ -56,6 +110,50 @@ fn what_is_chosen_is_applied_and_nothing_else() {
     let seen = review(&bench, &binary(), "uyxq");
     assert!(is_restored(&seen), "{seen:?}");
     assert_eq!((read("a"), read("b")), ("old\n".to_owned(), LINES.to_owned()));
+}
+
+/// What is newest changes while a review is open; what the review is about does not.
+#[test]
+fn another_run_meanwhile_does_not_take_the_place_of_what_is_shown() {
+    for words in ["", " aa.txt bb.txt"] {
+        let bench = Bench::new();
+        bench.both("aa.txt", "old\n", "new\n");
+        bench.both("bb.txt", "old\n", "WICKED\n");
+        bench.seal();
+        let page = Open::new(&bench, &format!("{}{words}", binary()));
+        page.shows("aa.txt");
+        bench.made("bb.txt", "harmless\n");
+        bench.seal();
+        // One file after the other; with the last it ends.
+        let seen = page.leave("yAyxyAy");
+        assert!(seen.contains("WICKED") && !seen.contains("harmless"), "{words}: {seen:?}");
+        let now = fs::read_to_string(bench.env.workspace().join("bb.txt")).unwrap();
+        assert_eq!(now, "WICKED\n");
+    }
+}
+
+/// Numbers that were chosen before another apply would be those of other hunks after it.
+#[test]
+fn a_hunk_is_applied_only_while_it_is_the_one_that_was_shown() {
+    let bench = Bench::new();
+    let changed = |old: &str, new: &str, text: &str| {
+        text.replace(&format!("\n{old}\n"), &format!("\n{new}\n"))
+    };
+    let first = changed("2", "two", LINES);
+    let all = changed("19", "WICKED", &changed("10", "good", &first));
+    bench.both("f.txt", LINES, all);
+    bench.seal();
+    let mut page = Open::new(&bench, &binary());
+    page.shows("f.txt");
+    page.press("sny");
+    // The edge of a hunk that is chosen.
+    page.shows("┃");
+    bench.env.run(["apply", "-q", "--hunk", "f.txt:1"]).assert_exit(0);
+    page.press("Ay");
+    page.shows("others");
+    page.leave("xqy");
+    let now = fs::read_to_string(bench.env.workspace().join("f.txt")).unwrap();
+    assert_eq!(now, first);
 }
 
 #[test]

@@ -10,4 +10,4 @@ mod contents;
 mod items;
 
 pub use contents::{Contents, DiffError, Found};
-pub use items::{Item, Items, Wanted, find_moves, pending};
+pub use items::{Item, Items, Portion, Wanted, find_moves, pending};

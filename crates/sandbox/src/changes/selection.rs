@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cofferdam_core::changes::ChangePath;
 
+use super::hunks::Hunks;
+
 /// Some of the changes of a set, whole or by hunk.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     paths: Paths,
-    hunks: BTreeMap<ChangePath, BTreeSet<usize>>,
+    hunks: BTreeMap<ChangePath, Hunks>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -26,8 +28,7 @@ enum Paths {
 pub enum Part<'a> {
     Nothing,
     Whole,
-    /// Some hunks, by their numbers from 1 on, as they are shown.
-    Hunks(&'a BTreeSet<usize>),
+    Hunks(&'a Hunks),
 }
 
 impl Selection {
@@ -48,8 +49,8 @@ impl Selection {
 
     /// Some hunks of `path` as well, and of that file nothing else.
     #[must_use]
-    pub fn with_hunks(mut self, path: ChangePath, hunks: impl IntoIterator<Item = usize>) -> Self {
-        self.hunks.entry(path).or_default().extend(hunks);
+    pub fn with_hunks(mut self, path: ChangePath, hunks: Hunks) -> Self {
+        self.hunks.insert(path, hunks);
         self
     }
 
@@ -80,6 +81,7 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::Counted;
 
     fn path(text: &str) -> ChangePath {
         ChangePath::new(text).unwrap()
@@ -93,8 +95,9 @@ mod tests {
         assert!(whole(&within, "a/b") && whole(&within, "a") && !whole(&within, "ab"));
         let exactly = Selection::exactly([path("a")]);
         assert!(whole(&exactly, "a") && !whole(&exactly, "a/b"));
-        let hunks = Selection::exactly([]).with_hunks(path("f"), [1, 3]);
-        assert_eq!(hunks.part(&path("f")), Part::Hunks(&BTreeSet::from([1, 3])));
+        let some = Hunks { numbers: BTreeSet::from([1, 3]), of: Counted::Change };
+        let hunks = Selection::exactly([]).with_hunks(path("f"), some.clone());
+        assert_eq!(hunks.part(&path("f")), Part::Hunks(&some));
         assert!(!whole(&hunks, "g"));
     }
 }

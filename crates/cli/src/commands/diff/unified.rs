@@ -5,7 +5,8 @@ use std::io::Write;
 use cofferdam_core::changes::text::{CONTEXT, Hunk, LARGEST, Line, Sides};
 use cofferdam_core::changes::{ChangePath, Node, Special};
 use cofferdam_core::inert::Inert;
-use cofferdam_sandbox::changes::diff::{Contents, Item};
+use cofferdam_sandbox::changes::Mark;
+use cofferdam_sandbox::changes::diff::{Contents, Item, Portion};
 
 use super::judged::Judged;
 use super::paint::{Hue, Paint};
@@ -73,13 +74,47 @@ pub(crate) fn page(
         page.at = 0;
         header(piece, &mut page);
         notes(judged, &mut page);
-        let hunks = show(piece, &body, style.context, &mut page);
-        let one_by_one = matches!(body, Body::Text { .. })
-            && item.origin.is_none()
-            && matches!((piece.old, piece.new), (Some(Node::File(_)), Some(Node::File(_))));
-        page.hunks = if one_by_one && style.context == CONTEXT { hunks } else { 0 };
+        let numbering = Numbering::of(item, piece, &body, style.context);
+        let hunks = show(piece, &body, style.context, &numbering, &mut page);
+        page.hunks = if numbering == Numbering::Absent { 0 } else { hunks };
     }
     Ok(page)
+}
+
+/// What `apply --hunk` knows the hunks of a text by.
+#[derive(Debug, PartialEq, Eq)]
+enum Numbering {
+    /// By nothing: it is applied whole or not at all, or these are not the hunks that can be.
+    Absent,
+    Plain,
+    /// They are the rest of a change; other hunks had the same numbers before.
+    Marked(Mark),
+}
+
+impl Numbering {
+    fn of(item: &Item, piece: &Piece<'_>, body: &Body, context: usize) -> Self {
+        let (Some(Node::File(old)), Some(Node::File(_))) = (piece.old, piece.new) else {
+            return Self::Absent;
+        };
+        let is_text = matches!(body, Body::Text { .. });
+        if !is_text || item.origin.is_some() || context != CONTEXT {
+            return Self::Absent;
+        }
+        match (item.portion, old.content.hash()) {
+            (Portion::Whole, _) => Self::Plain,
+            (Portion::Rest, Some(hash)) => Self::Marked(Mark::of(hash)),
+            (Portion::Rest, None) => Self::Absent,
+        }
+    }
+
+    fn heading(&self, hunk: &Hunk, all: usize) -> String {
+        let (heading, number) = (hunk.heading(), hunk.number);
+        match self {
+            Self::Marked(mark) => format!("{heading} hunk {number}@{mark} of {all}"),
+            Self::Plain if all > 1 => format!("{heading} hunk {number} of {all}"),
+            Self::Plain | Self::Absent => heading,
+        }
+    }
 }
 
 fn header(piece: &Piece<'_>, page: &mut Page) {
@@ -112,10 +147,19 @@ fn notes(judged: &Judged, page: &mut Page) {
 }
 
 /// The number of hunks.
-fn show(piece: &Piece<'_>, body: &Body, context: usize, page: &mut Page) -> usize {
+fn show(
+    piece: &Piece<'_>,
+    body: &Body,
+    context: usize,
+    numbering: &Numbering,
+    page: &mut Page,
+) -> usize {
     match body {
         Body::Same => {}
-        Body::Text { old, new } => return text(piece, old, new, context, page),
+        Body::Text { old, new } => {
+            let sides = Sides::compare(old, new);
+            return text(piece, &sides, &sides.hunks(context), numbering, page);
+        }
         Body::Binary => page.line(Hue::Plain, format!("Binary files differ ({})", sizes(piece))),
         Body::TooLarge => {
             let limit = LARGEST >> 20;
@@ -125,16 +169,21 @@ fn show(piece: &Piece<'_>, body: &Body, context: usize, page: &mut Page) -> usiz
         }
         Body::OnlyNew { why, new } => {
             page.line(Hue::Note, format!("What was there before is not known: {why}"));
-            return text(piece, b"", new, context, page);
+            let sides = Sides::compare(b"", new);
+            return text(piece, &sides, &sides.hunks(context), numbering, page);
         }
         Body::Gone(why) => page.line(Hue::Note, format!("Cannot be shown: {why}")),
     }
     0
 }
 
-fn text(piece: &Piece<'_>, old: &[u8], new: &[u8], context: usize, page: &mut Page) -> usize {
-    let sides = Sides::compare(old, new);
-    let hunks = sides.hunks(context);
+fn text(
+    piece: &Piece<'_>,
+    sides: &Sides<'_>,
+    hunks: &[Hunk],
+    numbering: &Numbering,
+    page: &mut Page,
+) -> usize {
     if hunks.is_empty() {
         return 0;
     }
@@ -144,16 +193,10 @@ fn text(piece: &Piece<'_>, old: &[u8], new: &[u8], context: usize, page: &mut Pa
     };
     page.line(Hue::Header, format!("--- {}", name("a", piece.from, piece.old)));
     page.line(Hue::Header, format!("+++ {}", name("b", piece.to, piece.new)));
-    for hunk in &hunks {
+    for hunk in hunks {
         page.at = hunk.number;
-        let heading = hunk.heading();
-        // The numbers that `apply --hunk` takes are those of this context.
-        if context == CONTEXT && hunks.len() > 1 {
-            page.line(Hue::Heading, format!("{heading} hunk {} of {}", hunk.number, hunks.len()));
-        } else {
-            page.line(Hue::Heading, heading);
-        }
-        for (hue, line) in hunk_lines(&sides, hunk) {
+        page.line(Hue::Heading, numbering.heading(hunk, hunks.len()));
+        for (hue, line) in hunk_lines(sides, hunk) {
             page.line(hue, line);
         }
     }

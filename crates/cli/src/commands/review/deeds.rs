@@ -40,7 +40,7 @@ impl Deeds<'_> {
     fn apply(&self, order: &Order) -> Result<Done, Failure> {
         let mut selection = Selection::exactly(order.whole.iter().cloned());
         for (path, hunks) in &order.hunks {
-            selection = selection.with_hunks(path.clone(), hunks.iter().copied());
+            selection = selection.with_hunks(path.clone(), hunks.clone());
         }
         let allowed = Allowances { classes: Vec::new(), paths: order.agreed.clone() };
         let Self { record, context } = self;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cofferdam_core::changes::{ChangePath, Judgement, Verdict};
+use cofferdam_core::changes::{ChangePath, ContentHash, Judgement, Verdict};
 
 use super::super::diff::paint::Hue;
 
@@ -14,6 +14,8 @@ pub(super) struct File {
     /// Inert.
     pub(super) name: String,
     pub(super) change: &'static str,
+    /// What the host has there, as the diff shows it; hunks are counted from there.
+    pub(super) base: Option<ContentHash>,
     pub(super) judgement: Judgement,
     /// Why it cannot be applied as the host stands.
     pub(super) conflict: Option<String>,
@@ -72,6 +74,12 @@ impl File {
         &self.paths[self.paths.len() - 1]
     }
 
+    /// Whether it is what `old` was, so that what was chosen of it then is chosen of it now.
+    pub(super) fn is_still(&self, old: &Self) -> bool {
+        let same = |file: &Self| (file.change, file.base, file.is_denied());
+        self.paths == old.paths && same(self) == same(old)
+    }
+
     /// Whether somebody may choose it at all.
     pub(super) fn is_denied(&self) -> bool {
         self.judgement.verdict == Verdict::Deny
@@ -127,6 +135,7 @@ impl File {
             name: path.to_string(),
             paths: vec![path],
             change,
+            base: Some(ContentHash::of(b"before")),
             judgement: Judgement {
                 verdict: Verdict::Review,
                 classes: Vec::new(),

@@ -129,15 +129,13 @@ impl Model {
         self.dialog = Some(Dialog::OverBudget { words, order });
     }
 
-    /// What is pending now. Choices that can still be made stay made.
+    /// What is pending now. What was chosen stays chosen where it is still the same.
     pub(super) fn replace(&mut self, loaded: Loaded) {
         let Loaded { mut files, implied, unlisted } = loaded;
         self.unlisted = unlisted;
         for file in &mut files {
-            if let Some(old) = self.files.iter().find(|old| old.paths == file.paths)
-                && !matches!(old.choice, Choice::Hunks(_))
-            {
-                file.choice = old.choice.clone();
+            if let Some(old) = self.files.iter().find(|old| file.is_still(old)) {
+                (file.choice, file.hunks) = (old.choice.clone(), old.hunks);
             }
         }
         self.cursor = self.cursor.min(files.len().saturating_sub(1));

@@ -1,8 +1,7 @@
 //! What is to be done with what was chosen.
 
-use std::collections::BTreeSet;
-
 use cofferdam_core::changes::ChangePath;
+use cofferdam_sandbox::changes::{Counted, Hunks, Mark};
 
 use super::file::{Choice, File};
 
@@ -18,7 +17,7 @@ pub(super) enum Deed {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Order {
     pub(super) whole: Vec<ChangePath>,
-    pub(super) hunks: Vec<(ChangePath, BTreeSet<usize>)>,
+    pub(super) hunks: Vec<(ChangePath, Hunks)>,
     /// Whose classes were named in a dialog and agreed to.
     pub(super) agreed: Vec<ChangePath>,
     /// That it is more than the budgets allow was agreed to.
@@ -41,7 +40,13 @@ impl Order {
             match &file.choice {
                 Choice::Nothing => {}
                 Choice::Whole => order.whole.extend(file.paths.iter().cloned()),
-                Choice::Hunks(hunks) => order.hunks.push((file.path().clone(), hunks.clone())),
+                Choice::Hunks(numbers) => {
+                    // Those of what is on the page, and of nothing that came in its place since.
+                    let of =
+                        file.base.map_or(Counted::Change, |base| Counted::Rest(Mark::of(base)));
+                    let hunks = Hunks { numbers: numbers.clone(), of };
+                    order.hunks.push((file.path().clone(), hunks));
+                }
             }
         }
         let holds = |dir: &ChangePath, path: &ChangePath| path != dir && path.is_within(dir);
@@ -82,7 +87,7 @@ impl Order {
     }
 
     pub(super) fn in_words(&self) -> String {
-        let hunks: usize = self.hunks.iter().map(|(_, hunks)| hunks.len()).sum();
+        let hunks: usize = self.hunks.iter().map(|(_, hunks)| hunks.numbers.len()).sum();
         let paths = match self.whole.len() {
             1 => "1 path".to_owned(),
             count => format!("{count} paths"),

@@ -85,6 +85,12 @@ fn act(
             let words = failure.error.chain().map(ToString::to_string).collect::<Vec<_>>();
             let mut lines = vec![format!("Nothing was done: {}", Inert::line(&words.join(": ")))];
             lines.extend(failure.hints.iter().map(|hint| Inert::line(hint).to_string()));
+            // Whatever came in between is to be seen before the next try.
+            if let Ok(loaded) = source.load()
+                && !loaded.files.is_empty()
+            {
+                model.replace(loaded);
+            }
             model.tell(lines);
         }
     }

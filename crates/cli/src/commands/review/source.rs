@@ -1,6 +1,6 @@
 //! Where the changes on the page come from.
 
-use cofferdam_core::changes::{Change, Judgement};
+use cofferdam_core::changes::{Change, Judgement, Node};
 use cofferdam_core::inert::Inert;
 use cofferdam_core::record::Record;
 use cofferdam_sandbox::changes::Ledger;
@@ -34,19 +34,28 @@ pub(super) struct Loaded {
 /// Reads a set, and reads it again after something was done with it.
 pub(super) struct Source<'a> {
     words: &'a Words,
+    /// What is applied, discarded and undone is of this run; so is what is shown.
+    record: &'a Record,
     context: &'a Context,
     items: Vec<(Item, Judged)>,
     contents: Option<Contents>,
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(words: &'a Words, context: &'a Context) -> Self {
-        Self { words, context, items: Vec::new(), contents: None }
+    pub(super) fn new(words: &'a Words, record: &'a Record, context: &'a Context) -> Self {
+        Self { words, record, context, items: Vec::new(), contents: None }
     }
 
     /// What is pending now.
     pub(super) fn load(&mut self) -> Result<Loaded, Failure> {
         let sealed = Sealed::open(self.words, self.context)?;
+        let id =
+            |record: &Record| (record.run, record.changes.as_ref().map(|c| c.manifest.clone()));
+        if id(&sealed.record) != id(self.record) {
+            let run = self.record.run.short();
+            let words = format!("run {run} is not what it was when the review began");
+            return Err(anyhow::Error::msg(words).into());
+        }
         self.contents = Some(Contents::of(&sealed.set));
         let ledger = Ledger::load(&sealed.set)?;
         let mut view = View::new(sealed, Some(ledger), Moves::Together)?;
@@ -103,9 +112,11 @@ fn file(item: &Item, judged: &Judged) -> File {
         blocks: inert(&judged.judgement.blocks),
         ..judged.judgement.clone()
     };
+    let before = item.entry.before.as_ref().and_then(Node::file);
     File {
         paths,
         name,
+        base: before.and_then(|file| file.content.hash()),
         change: change(item),
         judgement,
         conflict: judged.conflict.as_ref().map(|words| Inert::line(words).to_string()),

@@ -1,6 +1,5 @@
 //! Contents that are neither the host's nor the run's, but made of both: some hunks only, or a merge.
 
-use std::collections::BTreeSet;
 use std::io;
 
 use cofferdam_core::changes::text::{self, CONTEXT, Sight};
@@ -9,6 +8,7 @@ use cofferdam_core::changes::{Content, Entry, FileNode, Node, Permissions};
 use super::ApplyError;
 use crate::changes::Objects;
 use crate::changes::beneath::Workspace;
+use crate::changes::hunks::{Hunks, Stale};
 use crate::changes::rights::as_put;
 
 /// A content that was made, and the mode it gets.
@@ -18,37 +18,44 @@ pub(crate) struct Made {
     pub(crate) mode: Permissions,
 }
 
-/// The host's file, which stands as it did before, with some hunks of the change.
+/// The host's file, which stands as it did before, with some hunks of the change. `put` is what was put
+/// there of the same change before.
 pub(crate) fn picked(
     workspace: &Workspace,
     entry: &Entry,
     objects: &Objects,
-    chosen: &BTreeSet<usize>,
+    chosen: &Hunks,
+    put: Option<&Node>,
 ) -> Result<Made, ApplyError> {
     let no = |why: &'static str| ApplyError::NoHunks { path: entry.path.clone(), why };
     let Some(Node::File(after)) = as_put(entry) else {
         return Err(no("only a file that is there afterwards can be applied in part"));
     };
-    let before = match &entry.before {
-        None => None,
-        Some(Node::File(before)) => Some(before),
+    match &entry.before {
+        Some(Node::File(_)) => {}
+        // As one hunk it would be all of the file, whatever hunks a move was shown with.
+        None => return Err(no("it is new or moved: it is applied whole or not at all")),
         Some(_) => return Err(no("it was no file before")),
-    };
+    }
     let new = kept(entry, &after, objects)?.ok_or_else(|| no("it is no text"))?;
-    let old = match before {
-        None if host(workspace, entry)?.is_none() => Some((Vec::new(), after.mode)),
-        _ => host(workspace, entry)?,
-    };
-    let (old, mode) = old.ok_or_else(|| no("it is no text"))?;
+    let (old, mode) = host(workspace, entry)?.ok_or_else(|| no("it is no text"))?;
+    chosen.check(&old, put).map_err(|stale| {
+        let path = entry.path.clone();
+        match stale {
+            Stale::Begun => ApplyError::CountedAnew { path },
+            Stale::Other => ApplyError::OtherHunks { path },
+        }
+    })?;
     let hunks = text::hunks(&old, &new, CONTEXT);
-    if let Some(number) = chosen.iter().find(|n| !hunks.iter().any(|hunk| hunk.number == **n)) {
+    let is_there = |number: &&usize| hunks.iter().any(|hunk| hunk.number == **number);
+    if let Some(number) = chosen.numbers.iter().find(|number| !is_there(number)) {
         return Err(ApplyError::NoSuchHunk {
             path: entry.path.clone(),
             number: *number,
             hunks: hunks.len(),
         });
     }
-    let bytes = text::pick(&old, &new, chosen);
+    let bytes = text::pick(&old, &new, &chosen.numbers);
     let mode = if bytes == new { after.mode } else { mode };
     Ok(Made { bytes, mode })
 }

@@ -35,6 +35,10 @@ pub enum ApplyError {
     NoHunks { path: ChangePath, why: &'static str },
     #[error("{path} has no hunk {number}; it has {hunks}")]
     NoSuchHunk { path: ChangePath, number: usize, hunks: usize },
+    #[error("some of {path} is applied already, and its hunks are counted anew")]
+    CountedAnew { path: ChangePath },
+    #[error("the hunks of {path} are others by now")]
+    OtherHunks { path: ChangePath },
     #[error("the change set has more entries than can be counted")]
     TooMany,
     #[error("cannot prepare {path}, and nothing was changed")]
@@ -64,6 +68,11 @@ impl ApplyError {
         path: &'a Path,
     ) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self::Io { action, path: path.to_owned(), source }
+    }
+
+    /// Whether the hunks that were asked for are not the ones that were shown: somebody must look again.
+    pub fn is_about_other_hunks(&self) -> bool {
+        matches!(self, Self::CountedAnew { .. } | Self::OtherHunks { .. })
     }
 
     /// Whether the host was changed while we looked: somebody must decide.

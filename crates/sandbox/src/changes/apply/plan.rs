@@ -113,7 +113,8 @@ impl Planner<'_> {
     ) -> Result<Option<Bytes>, ApplyError> {
         let Some(Node::File(file)) = after else { return Ok(None) };
         let made = if let Part::Hunks(chosen) = self.selection.part(&entry.path) {
-            Some(combine::picked(self.workspace, entry, &self.objects, chosen)?)
+            let put = partly(self.ledger, index);
+            Some(combine::picked(self.workspace, entry, &self.objects, chosen, put.as_ref())?)
         } else if self.needs_merge(index, entry) {
             self.merged += 1;
             Some(

@@ -328,7 +328,7 @@ impl Surveyor<'_> {
         }
         if let Part::Hunks(chosen) = self.selection.part(&entry.path) {
             if standing == Standing::AsBefore {
-                combine::picked(self.workspace, entry, objects, chosen)?;
+                combine::picked(self.workspace, entry, objects, chosen, put.as_ref())?;
             }
             return Ok(standing);
         }

@@ -19,10 +19,20 @@ pub struct Item {
     /// Its number in the manifest, from 0.
     pub index: u64,
     pub entry: Entry,
+    /// What of the change it is.
+    pub portion: Portion,
     /// Where it was moved from.
     pub origin: Option<Origin>,
     /// A directory of the usual mode that came or went with what is in it: the entries that follow say so.
     pub implied: bool,
+}
+
+/// How much of a sealed change an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Portion {
+    Whole,
+    /// What some hunks that are applied have left over.
+    Rest,
 }
 
 /// The wanted entries of a set. A deletion that is the beginning of a move is left out.
@@ -31,7 +41,13 @@ pub struct Items<'a> {
     wanted: &'a mut Wanted<'a>,
     renames: &'a Renames,
     read: u64,
-    ahead: Option<(u64, Entry)>,
+    ahead: Option<Ahead>,
+}
+
+struct Ahead {
+    index: u64,
+    entry: Entry,
+    portion: Portion,
 }
 
 impl std::fmt::Debug for Items<'_> {
@@ -52,27 +68,30 @@ impl<'a> Items<'a> {
         Ok(items)
     }
 
-    fn advance(&mut self) -> Result<Option<(u64, Entry)>, DiffError> {
+    fn advance(&mut self) -> Result<Option<Ahead>, DiffError> {
         for entry in self.entries.by_ref() {
             let index = self.read;
             self.read += 1;
-            if let Some(entry) = (self.wanted)(index, entry?) {
-                return Ok(Some((index, entry)));
+            let entry = entry?;
+            let sealed = entry.before.clone();
+            if let Some(entry) = (self.wanted)(index, entry) {
+                let portion = if entry.before == sealed { Portion::Whole } else { Portion::Rest };
+                return Ok(Some(Ahead { index, entry, portion }));
             }
         }
         Ok(None)
     }
 
     fn next_item(&mut self) -> Result<Option<Item>, DiffError> {
-        while let Some((index, entry)) = self.ahead.take() {
+        while let Some(Ahead { index, entry, portion }) = self.ahead.take() {
             self.ahead = self.advance()?;
             if self.renames.moved_away(&entry.path) {
                 continue;
             }
-            let within = |(_, next): &(u64, Entry)| next.path.is_within(&entry.path);
+            let within = |next: &Ahead| next.entry.path.is_within(&entry.path);
             let implied = is_usual_directory(&entry) && self.ahead.as_ref().is_some_and(within);
             let origin = self.renames.origin(&entry.path).cloned();
-            return Ok(Some(Item { index, entry, origin, implied }));
+            return Ok(Some(Item { index, entry, portion, origin, implied }));
         }
         Ok(None)
     }

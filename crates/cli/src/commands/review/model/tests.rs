@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
-use cofferdam_core::changes::{Class, Verdict};
+use cofferdam_core::changes::{Class, ContentHash, Verdict};
+use cofferdam_sandbox::changes::{Counted, Mark};
 
 use super::*;
 use crate::commands::diff::paint::Hue;
@@ -85,7 +86,10 @@ fn hunks_are_chosen_one_by_one() {
     assert_eq!(model.cursor, 1, "after the last hunk comes the next file");
     let order = applied(press(&mut model, "Ay"));
     assert!(order.whole.is_empty());
-    assert_eq!(order.hunks, [(path("a"), BTreeSet::from([1, 3]))]);
+    let [(of, hunks)] = order.hunks.as_slice() else { panic!("{order:?}") };
+    assert_eq!((of, &hunks.numbers), (&path("a"), &BTreeSet::from([1, 3])));
+    let shown = Mark::of(ContentHash::of(b"before"));
+    assert_eq!(hunks.of, Counted::Rest(shown), "they go with what they were shown against");
 }
 
 #[test]
