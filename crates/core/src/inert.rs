@@ -96,7 +96,11 @@ fn is_plain(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
     }
+    let is_no_character = u32::from(c) & 0xFFFE == 0xFFFE;
+    // ASCII has the one blank that is plain.
     !(c.is_control()
+        || c.is_whitespace()
+        || is_no_character
         || matches!(u32::from(c),
             0xAD                      // soft hyphen
             | 0x34F                   // combining grapheme joiner
@@ -110,10 +114,16 @@ fn is_plain(c: char) -> bool {
             | 0x2800                  // blank braille pattern
             | 0x3000                  // ideographic space
             | 0x3164 | 0xFFA0         // hangul fillers
+            | 0xFDD0..=0xFDEF         // non-characters
             | 0xFE00..=0xFE0F         // variation selectors
             | 0xFEFF                  // byte order mark
             | 0xFFF0..=0xFFFF         // annotations, specials, non-characters
+            | 0x1107F                 // brahmi number joiner
+            | 0x13430..=0x1343F       // egyptian format controls
+            | 0x16FE4                 // khitan filler
+            | 0x1BC9D                 // shorthand letter selector
             | 0x1BCA0..=0x1BCA3       // shorthand format controls
+            | 0x1D159                 // musical null notehead
             | 0x1D173..=0x1D17A       // musical format controls
             | 0xE000..=0xF8FF         // private use
             | 0xE0000..=0x10FFFF      // tags, selectors, private use planes
@@ -157,6 +167,23 @@ mod tests {
     fn two_names_never_look_the_same() {
         assert_ne!(line(b"a\\n"), line(b"a\n"));
         assert_ne!(line(b"\\xff"), line(b"\xff"));
+    }
+
+    /// A blank that is not the plain one looks like it, and what has no shape looks like nothing.
+    #[test]
+    fn only_the_plain_space_is_blank() {
+        let odd = [
+            0xA0, 0xAD, 0x1680, 0x180E, 0x2000, 0x200A, 0x202F, 0x205F, 0x3000, 0x2800, 0x3164,
+            0xFFA0, 0x115F, 0x1160, 0x17B4, 0x34F, 0x13430, 0x1343F, 0x1D159, 0x1D173, 0x1BCA0,
+            0x16FE4, 0x1107F, 0x1BC9D, 0x180F, 0xFE0F, 0xFDD0, 0x1FFFE,
+        ];
+        for code in odd {
+            let c = char::from_u32(code).unwrap();
+            assert!(!is_plain(c), "{code:x}");
+        }
+        let blank = |c: &char| c.is_whitespace() && *c != ' ';
+        let all = (0..=0x10_FFFF).filter_map(char::from_u32);
+        assert_eq!(all.filter(blank).find(|c| is_plain(*c)), None);
     }
 
     #[test]
