@@ -224,7 +224,9 @@ fn a_name_that_is_none_or_taken_is_refused() {
     claim::as_root_and_as_user(BINARY, |env| {
         let repo = repository(env);
         inside(env, &repo, COMMIT);
-        for name in ["--upload-pack=x", "a..b", "", "a b", "x.lock", "../../config"] {
+        for name in
+            ["--upload-pack=x", "a..b", "", "a b", "x.lock", "../../config", "HEAD", "@{-1}"]
+        {
             about(env, &repo, &["apply", &format!("--branch={name}")]).assert_exit(1);
         }
         about(env, &repo, &["apply", "--branch", "main"])

@@ -270,7 +270,12 @@ impl History {
     fn bring(&self, branch: &str) -> Result<Imported, HistoryError> {
         let tip = self.tip()?;
         let reference = format!("refs/heads/{branch}");
+        // `--branch` refuses what `git branch` would, and names what `@{-1}` stands for: that is no name.
+        // HEAD would be another thing to every command; older versions of git let it pass.
+        let named = self.host.ask(["check-ref-format", "--branch", branch]);
         let good = !branch.starts_with('-')
+            && branch != "HEAD"
+            && named.is_ok_and(|name| name.trim_ascii_end() == branch.as_bytes())
             && self.host.ask(["check-ref-format", reference.as_str()]).is_ok();
         if !good {
             return Err(HistoryError::BadName(branch.to_owned()));
