@@ -141,3 +141,20 @@ fn undone_after_its_rest_was_discarded() {
     env.run(["diff", "--name-only"]).assert_stdout("g\n");
     env.run(["apply", "f"]).assert_exit(1);
 }
+
+/// Hunks are never merged, so nobody is told to.
+#[test]
+fn a_conflict_about_hunks_has_a_remedy_that_works() {
+    let env = env();
+    env.file("f", numbered());
+    stage(&env, "sed -i -e 's/^5$/five/' -e 's/^35$/lots/' f");
+    env.file("f", numbered().replace("\n20\n", "\nmine\n"));
+    let refused = env.run(["apply", "--hunk", "f:1"]);
+    refused.assert_exit(3).assert_stderr_has("conflict: f");
+    let said = refused.stderr_text();
+    assert!(!said.contains("--hunk f:1 --merge"), "{said}");
+    let remedy = said.lines().find(|line| line.ends_with("--merge")).expect(&said);
+    let (_, command) = remedy.rsplit_once("cofferdam ").unwrap();
+    env.run(command.split_whitespace()).assert_exit(0);
+    assert!(text(&env, "f").contains("five\n") && text(&env, "f").contains("mine\n"));
+}

@@ -37,6 +37,15 @@ pub(super) fn named(
     Ok(all)
 }
 
+/// The file that was typed, for words that were taken.
+pub(super) fn file(word: &OsStr) -> OsString {
+    let bytes = word.as_bytes();
+    let colon = bytes.iter().rposition(|byte| *byte == b':').unwrap_or(bytes.len());
+    // A name that begins like a flag is none.
+    let dot: &[u8] = if bytes.starts_with(b"-") { b"./" } else { b"" };
+    OsString::from_vec([dot, &bytes[..colon]].concat())
+}
+
 fn parse(word: &OsStr) -> Result<(OsString, Hunks), Failure> {
     let wrong = || {
         let word = Inert::os(word);

@@ -11,9 +11,9 @@ use cofferdam_sandbox::changes::apply::{Applied, Outcome, Refused, Why};
 use serde::Deserialize;
 use serde_json::{Value, json as object};
 
-use super::ApplyArgs;
 use super::judge::GateJudge;
-use crate::context::program;
+use super::{ApplyArgs, hunks};
+use crate::context::{program, quoted};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json as printer;
@@ -175,8 +175,22 @@ fn refusal(
     if !flags.is_empty() {
         failure = failure.hint(format!("{words}: {again}{flags}{rest}"));
     }
-    if has(Why::Conflict) && !args.merge {
-        failure = failure.hint(format!("to merge with the host: {again} --merge"));
+    if has(Why::Conflict) {
+        // Hunks are of what the host had when the run began: they are not merged, whole files are.
+        let merge = match args.hunks.as_slice() {
+            [] if args.merge => None,
+            [] => Some(format!("to merge with the host: {again} --merge")),
+            hunks => {
+                let file = match hunks {
+                    [word] => quoted(&hunks::file(word)),
+                    _ => "PATH".to_owned(),
+                };
+                Some(format!(
+                    "to merge a whole file with the host: {me} apply {run} {file} --merge"
+                ))
+            }
+        };
+        failure = merge.into_iter().fold(failure, Failure::hint);
     }
     if has(Why::Gate) || has(Why::Conflict) {
         if !args.rest {
