@@ -216,8 +216,8 @@ impl View {
         Ok(Self { sealed, ledger, contents, renames, shown: 0 })
     }
 
-    pub(crate) fn judging(&self, context: &Context) -> Result<Judging, Failure> {
-        Judging::new(&self.sealed.record, &self.sealed.set, context)
+    pub(crate) fn judging(&mut self, context: &Context) -> Result<Judging, Failure> {
+        Judging::new(&self.sealed.record, &mut self.sealed.set, context)
     }
 
     pub(crate) fn each(

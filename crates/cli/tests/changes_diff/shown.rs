@@ -285,3 +285,23 @@ fn the_old_side_is_the_one_that_was_there() {
         .assert_exit(1)
         .assert_stderr_has("cannot be put into a patch");
 }
+
+/// What is in a directory that was a file has its place once it is applied; apply takes it, so it is no conflict.
+#[test]
+fn what_is_below_a_file_that_became_a_directory_is_no_conflict() {
+    let bench = Bench::new();
+    let host = bench.old("thing", "a file\n");
+    bench.made("thing/sub/in", "in\n");
+    bench.seal();
+    let conflicts = || {
+        let shown = bench.env.run(["diff", "--json"]).json();
+        let all = shown.as_array().unwrap().clone();
+        all.iter().filter(|entry| !entry["conflict"].is_null()).count()
+    };
+    assert_eq!(conflicts(), 0);
+    bench.env.run(["apply", "--check"]).assert_exit(0);
+    // Where the host has another file there, all of it is.
+    fs::write(host, "edited by hand\n").unwrap();
+    assert!(conflicts() > 1);
+    bench.env.run(["apply", "--check"]).assert_exit(3);
+}

@@ -1,7 +1,7 @@
 //! What the gate and the host say about an item.
 
 use cofferdam_core::changes::manifest::Moment;
-use cofferdam_core::changes::{Allowances, Entry, Gate, Judgement};
+use cofferdam_core::changes::{Allowances, Change, Entry, Gate, Judgement, Node};
 use cofferdam_core::config::Entries;
 use cofferdam_core::record::Record;
 use cofferdam_sandbox::changes::conflict::{self, Standing};
@@ -19,6 +19,8 @@ pub(crate) struct Judging {
     /// Absent where there is no such directory to be applied to.
     workspace: Option<Workspace>,
     base: Moment,
+    /// What becomes a directory and was none. What is below it has no place on the host until then.
+    turned: Vec<Entry>,
 }
 
 #[derive(Debug)]
@@ -34,7 +36,7 @@ const NEVER: Moment = Moment { seconds: i64::MIN, nanos: 0 };
 impl Judging {
     pub(crate) fn new(
         record: &Record,
-        set: &ChangeSet,
+        set: &mut ChangeSet,
         context: &Context,
     ) -> Result<Self, Failure> {
         let resolved = settings::load(context, &record.workspace, Entries::default())
@@ -45,7 +47,17 @@ impl Judging {
         let same = workspace.as_ref().is_some_and(|ws| Some(ws.identity()) == origin);
         let base = if same { set.header().base } else { NEVER };
         let inspector = Inspector::new(gate, set.objects()).on(&record.workspace);
-        Ok(Self { inspector, workspace, base })
+        let mut turned = Vec::new();
+        if record.changes.as_ref().is_some_and(|changes| changes.retyped > 0) {
+            for entry in set.entries()? {
+                let entry = entry?;
+                let is_directory = matches!(entry.after, Some(Node::Directory { .. }));
+                if entry.change == Change::Retyped && is_directory {
+                    turned.push(entry);
+                }
+            }
+        }
+        Ok(Self { inspector, workspace, base, turned })
     }
 
     /// Of a move both ends count.
@@ -78,11 +90,22 @@ impl Judging {
             let words = format!("cannot look into the content of {}", entry.path);
             anyhow::Error::from(error).context(words)
         })?;
-        let standing = self.workspace.as_ref().map(|ws| conflict::check(ws, entry, self.base));
-        let conflict = match standing {
-            Some(Standing::Conflict(words)) => Some(words),
-            Some(Standing::AsBefore | Standing::AsAfter) | None => None,
-        };
+        let conflict = self.workspace.as_ref().and_then(|ws| self.conflict(ws, entry));
         Ok(Judged { judgement, conflict })
+    }
+
+    fn conflict(&self, workspace: &Workspace, entry: &Entry) -> Option<String> {
+        let Standing::Conflict(words) = conflict::check(workspace, entry, self.base) else {
+            return None;
+        };
+        let above =
+            |turned: &&Entry| entry.path != turned.path && entry.path.is_within(&turned.path);
+        let comes = |turned: &Entry| {
+            let standing = conflict::check(workspace, turned, self.base);
+            entry.before.is_none() && standing == Standing::AsBefore
+        };
+        // Apply makes the directory first.
+        let has_a_place = self.turned.iter().find(above).is_some_and(comes);
+        (!has_a_place).then_some(words)
     }
 }
