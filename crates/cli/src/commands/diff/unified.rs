@@ -13,18 +13,24 @@ use super::paint::{Hue, Paint};
 use super::piece::{Body, Piece, mode, pieces};
 use crate::failure::Failure;
 
-/// More of one line is not shown.
+/// More of one line is not printed.
 const WIDEST: usize = 4096;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     paint: Paint,
     context: usize,
+    widest: usize,
 }
 
 impl Style {
     pub(crate) fn new(paint: Paint, context: usize) -> Self {
-        Self { paint, context }
+        Self { paint, context, widest: WIDEST }
+    }
+
+    /// Lines to their ends, for whoever has a way to get there.
+    pub(crate) fn whole_lines(self) -> Self {
+        Self { widest: usize::MAX, ..self }
     }
 }
 
@@ -36,6 +42,7 @@ pub(crate) struct Page {
     /// How many hunks can be applied one by one; 0 where it is all or nothing.
     pub(crate) hunks: usize,
     at: usize,
+    widest: usize,
 }
 
 impl Page {
@@ -67,7 +74,7 @@ pub(crate) fn page(
     contents: &Contents,
     style: Style,
 ) -> Result<Page, Failure> {
-    let mut page = Page::default();
+    let mut page = Page { widest: style.widest, ..Page::default() };
     let pieces = pieces(item);
     for piece in &pieces {
         let body = piece.body(contents)?;
@@ -196,15 +203,15 @@ fn text(
     for hunk in hunks {
         page.at = hunk.number;
         page.line(Hue::Heading, numbering.heading(hunk, hunks.len()));
-        for (hue, line) in hunk_lines(sides, hunk) {
+        for (hue, line) in hunk_lines(sides, hunk, page.widest) {
             page.line(hue, line);
         }
     }
     hunks.len()
 }
 
-/// The lines of a hunk, ready to be shown: with their sign, inert, and not wider than anybody reads.
-fn hunk_lines(sides: &Sides<'_>, hunk: &Hunk) -> Vec<(Hue, String)> {
+/// The lines of a hunk, ready to be shown: with their sign, inert, and not wider than is wanted.
+fn hunk_lines(sides: &Sides<'_>, hunk: &Hunk, widest: usize) -> Vec<(Hue, String)> {
     let mut shown = Vec::new();
     for line in sides.lines(hunk) {
         let (hue, sign, bytes) = match line {
@@ -218,7 +225,7 @@ fn hunk_lines(sides: &Sides<'_>, hunk: &Hunk) -> Vec<(Hue, String)> {
         };
         // The other kind of line end is news only where it changed.
         let body = if hue_is_plain(hue) { body.strip_suffix(b"\r").unwrap_or(body) } else { body };
-        let kept = &body[..body.len().min(WIDEST)];
+        let kept = &body[..body.len().min(widest)];
         let mut text = format!("{sign}{}", Inert::block(kept));
         if kept.len() < body.len() {
             text.push_str(&format!(" … {} bytes more", body.len() - kept.len()));

@@ -1,18 +1,24 @@
 //! The review on a screen: list, diff, what is chosen, and a dialog in front where there is one.
 
+pub(super) mod fit;
+
 use cofferdam_core::changes::Verdict;
 use cofferdam_core::inert::Inert;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, List, ListItem, ListState, Paragraph, Wrap};
+use ratatui::widgets::{Block, Clear, List, ListItem, ListState, Paragraph};
 
 use super::dialog::{Dialog, HELP};
 use super::file::{Choice, File};
 use super::model::{Model, Pane};
 use super::order::Deed;
 use crate::commands::diff::paint::Hue;
+use fit::{folded, shortened};
+
+/// The edge of a diff: which hunk is chosen, and where a line goes on that began above.
+const EDGE: u16 = 2;
 
 /// A screen that is at least this wide has list and diff side by side.
 const WIDE: u16 = 100;
@@ -27,7 +33,9 @@ pub(super) fn draw(model: &mut Model, frame: &mut Frame<'_>) {
         Layout::vertical([Constraint::Percentage(35), Constraint::Percentage(65)]).areas(body)
     };
     model.page = usize::from(diff.height.saturating_sub(3)).max(1);
-    frame.render_widget(Paragraph::new(model.title.as_str()).style(bold()), head);
+    model.fit(usize::from(diff.width.saturating_sub(2 + EDGE)).max(1));
+    let title = shortened(&model.title, usize::from(head.width));
+    frame.render_widget(Paragraph::new(title).style(bold()), head);
     draw_list(model, frame, list);
     draw_diff(model, frame, diff);
     frame.render_widget(Paragraph::new(status(model)), foot);
@@ -51,7 +59,8 @@ fn draw_list(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         more => format!(" (+{more})"),
     };
     let title = format!(" Changes {}/{}{more} ", position(model), model.files.len());
-    let items = model.files.iter().map(|file| ListItem::new(row(file)));
+    let width = usize::from(area.width.saturating_sub(2));
+    let items = model.files.iter().map(|file| ListItem::new(row(file, width)));
     let list = List::new(items)
         .block(pane(title, model.pane == Pane::List))
         .highlight_style(Style::new().add_modifier(Modifier::REVERSED));
@@ -63,7 +72,8 @@ fn position(model: &Model) -> usize {
     if model.files.is_empty() { 0 } else { model.cursor + 1 }
 }
 
-fn row(file: &File) -> Line<'static> {
+/// What is to be known comes before the name: a name is as long as the program likes.
+fn row(file: &File, width: usize) -> Line<'static> {
     let letter = match file.change {
         "created" => Span::styled("A", Color::Green),
         "deleted" => Span::styled("D", Color::Red),
@@ -71,46 +81,49 @@ fn row(file: &File) -> Line<'static> {
         "retyped" => Span::styled("T", Color::Magenta),
         _ => Span::styled("M", Color::Yellow),
     };
-    let mut spans =
-        vec![Span::raw(format!("{} ", file.mark())), letter, Span::raw(format!(" {}", file.name))];
+    let mut spans = vec![Span::raw(format!("{} ", file.mark())), letter];
     if file.conflict.is_some() {
         spans.push(Span::styled(" conflict", Color::Red));
     }
     if file.judgement.verdict == Verdict::Deny {
         spans.push(Span::styled(" deny", Color::Red));
     }
-    for class in &file.judgement.classes {
-        spans.push(Span::styled(format!(" {}", class.name()), Color::Yellow));
-    }
+    let classes: String =
+        file.judgement.classes.iter().map(|class| format!(" {}", class.name())).collect();
+    spans.push(Span::styled(shortened(&classes, width / 2), Color::Yellow));
+    let used: usize = spans.iter().map(Span::width).sum();
+    spans.push(Span::raw(format!(" {}", shortened(&file.name, width.saturating_sub(used + 1)))));
     Line::from(spans)
 }
 
 fn draw_diff(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let name = model.current().map_or("", |file| file.name.as_str());
+    let name = shortened(name, usize::from(area.width.saturating_sub(4)));
     let block = pane(format!(" {name} "), model.pane == Pane::Diff);
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let height = usize::from(inner.height).max(1);
-    let lines = model.lines();
+    let rows = model.rows();
     // The line that we are at stays in the upper third, so that what follows is seen.
-    let top = model.line.saturating_sub(height / 3).min(lines.len().saturating_sub(height));
+    let top = model.line.saturating_sub(height / 3).min(rows.len().saturating_sub(height));
     let here = model.hunk();
-    let shown = lines.iter().enumerate().skip(top).take(height).map(|(number, line)| {
+    let shown = rows.iter().enumerate().skip(top).take(height).map(|(number, row)| {
         let file = model.current();
-        let selectable = file.is_some_and(|file| file.hunks > 0) && line.hunk > 0;
-        let chosen = file.is_some_and(|file| file.has(line.hunk));
+        let selectable = file.is_some_and(|file| file.hunks > 0) && row.hunk > 0;
+        let chosen = file.is_some_and(|file| file.has(row.hunk));
         let mark = match (selectable, chosen) {
-            (false, _) => "  ",
-            (true, true) => "┃ ",
-            (true, false) => "· ",
+            (false, _) => " ",
+            (true, true) => "┃",
+            (true, false) => "·",
         };
-        let mut style = hue(line.hue);
+        let mark = format!("{mark}{}", if row.goes_on { "↳" } else { " " });
+        let mut style = hue(row.hue);
         if model.pane == Pane::Diff && number == model.line {
             style = style.add_modifier(Modifier::REVERSED);
         }
         let edge = if chosen { Style::new().fg(Color::Green) } else { Style::new() };
-        let edge = if line.hunk == here { edge.add_modifier(Modifier::BOLD) } else { edge };
-        Line::from(vec![Span::styled(mark, edge), Span::styled(line.text.clone(), style)])
+        let edge = if row.hunk == here { edge.add_modifier(Modifier::BOLD) } else { edge };
+        Line::from(vec![Span::styled(mark, edge), Span::styled(row.text.clone(), style)])
     });
     frame.render_widget(Paragraph::new(shown.collect::<Vec<_>>()), inner);
 }
@@ -154,26 +167,27 @@ fn status(model: &Model) -> String {
 }
 
 fn draw_dialog(model: &Model, dialog: &Dialog, frame: &mut Frame<'_>) {
-    let (title, words) = dialog_words(model, dialog);
+    let screen = frame.area();
+    let width = screen.width.saturating_sub(4).min(76);
+    let inside = usize::from(width.saturating_sub(2)).max(1);
+    let (title, words) = dialog_words(model, dialog, inside);
     // Escaping twice changes nothing here, and what was not escaped yet is now.
     let words: Vec<String> = words
         .iter()
         .map(|line| Inert::block(line).to_string().replace(['\t', '\n'], " "))
         .collect();
-    let screen = frame.area();
-    let width = screen.width.saturating_sub(4).min(76);
-    let inside = usize::from(width.saturating_sub(2)).max(1);
-    let rows: usize = words.iter().map(|line| line.chars().count().div_ceil(inside).max(1)).sum();
-    let height = u16::try_from(rows + 2).unwrap_or(u16::MAX).min(screen.height);
+    let rows: Vec<&str> = words.iter().flat_map(|line| folded(line, inside)).collect();
+    let height = u16::try_from(rows.len() + 2).unwrap_or(u16::MAX).min(screen.height);
     let area =
         Rect { x: (screen.width - width) / 2, y: (screen.height - height) / 2, width, height };
     frame.render_widget(Clear, area);
-    let text: Vec<Line<'_>> = words.into_iter().map(Line::from).collect();
+    let text: Vec<Line<'_>> = rows.into_iter().map(Line::from).collect();
     let block = Block::bordered().title(format!(" {title} ")).border_style(bold());
-    frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: false }).block(block), area);
+    frame.render_widget(Paragraph::new(text).block(block), area);
 }
 
-fn dialog_words(model: &Model, dialog: &Dialog) -> (&'static str, Vec<String>) {
+/// `inside` is how many cells a row has.
+fn dialog_words(model: &Model, dialog: &Dialog, inside: usize) -> (&'static str, Vec<String>) {
     match dialog {
         Dialog::Help => {
             ("Keys", HELP.iter().map(|(keys, words)| format!("{keys:<12} {words}")).collect())
@@ -181,10 +195,12 @@ fn dialog_words(model: &Model, dialog: &Dialog) -> (&'static str, Vec<String>) {
         Dialog::Told(words) => ("Cofferdam", words.clone()),
         Dialog::OwnYes { waiting, .. } => {
             let file = waiting.front().and_then(|at| model.files.get(*at));
-            let mut words: Vec<String> = file.map(|file| file.name.clone()).into_iter().collect();
-            words.extend(file.iter().flat_map(|file| file.judgement.blocks.iter().cloned()));
-            words.push(String::new());
-            words.push("Apply it too?  y yes  n leave it  esc back".to_owned());
+            // No name and no reason is so long that it leaves no room for the rest.
+            let mut words =
+                vec!["Apply it too?  y yes  n leave it  esc back".to_owned(), String::new()];
+            words.extend(file.map(|file| shortened(&file.name, 2 * inside)));
+            let blocks = file.iter().flat_map(|file| &file.judgement.blocks);
+            words.extend(blocks.map(|block| shortened(block, 3 * inside)));
             ("This needs a yes of its own", words)
         }
         Dialog::Sure(deed) => {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use cofferdam_core::changes::{ChangePath, ContentHash, Judgement, Verdict};
 
 use super::super::diff::paint::Hue;
+use super::draw::fit::rows;
 
 /// A change as the reader sees it.
 #[derive(Debug)]
@@ -31,6 +32,36 @@ pub(super) struct Diff {
     pub(super) lines: Vec<DiffLine>,
     /// 0 where it can only be chosen whole.
     pub(super) hunks: usize,
+    /// The lines, cut to fit the screen.
+    pub(super) rows: Vec<Row>,
+}
+
+/// As much of a line as fits.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) hue: Hue,
+    pub(super) text: String,
+    pub(super) hunk: usize,
+    /// Which line it is of.
+    pub(super) line: usize,
+    /// The line began above.
+    pub(super) goes_on: bool,
+}
+
+impl Diff {
+    /// Nothing of a line is lost: what is not on its first row is on the next ones.
+    pub(super) fn cut(&mut self, width: usize) {
+        self.rows.clear();
+        for (number, DiffLine { hue, text, hunk }) in self.lines.iter().enumerate() {
+            self.rows.extend(rows(text, width).into_iter().enumerate().map(|(nth, text)| Row {
+                hue: *hue,
+                text: text.to_owned(),
+                hunk: *hunk,
+                line: number,
+                goes_on: nth > 0,
+            }));
+        }
+    }
 }
 
 /// A line of a diff, inert and without tabs.

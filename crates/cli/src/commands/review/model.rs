@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use cofferdam_core::changes::ChangePath;
 
 use super::dialog::Dialog;
-use super::file::{Choice, Diff, DiffLine, File};
+use super::file::{Choice, Diff, DiffLine, File, Row};
 use super::order::{Deed, Implied, Order};
 use super::source::Loaded;
 
@@ -54,8 +54,10 @@ pub(super) struct Model {
     pub(super) unlisted: u64,
     pub(super) cursor: usize,
     pub(super) pane: Pane,
-    /// The line of the diff that we are at.
+    /// The row of the diff that we are at.
     pub(super) line: usize,
+    /// How many cells a row of the diff has.
+    pub(super) width: usize,
     pub(super) search: String,
     /// The search is still being typed.
     pub(super) typing: bool,
@@ -83,6 +85,7 @@ impl Model {
             cursor: 0,
             pane: Pane::List,
             line: 0,
+            width: usize::MAX,
             search: String::new(),
             typing: false,
             dialog: (unlisted > 0).then(unlisted_words),
@@ -100,7 +103,8 @@ impl Model {
     }
 
     /// Gives a file its diff. Only the one that is looked at is held.
-    pub(super) fn give_diff(&mut self, at: usize, diff: Diff) {
+    pub(super) fn give_diff(&mut self, at: usize, mut diff: Diff) {
+        diff.cut(self.width);
         for file in &mut self.files {
             file.diff = None;
         }
@@ -108,16 +112,33 @@ impl Model {
             file.hunks = diff.hunks;
             file.diff = Some(diff);
         }
-        self.line = self.line.min(self.lines().len().saturating_sub(1));
+        self.line = self.line.min(self.rows().len().saturating_sub(1));
     }
 
-    pub(super) fn lines(&self) -> &[DiffLine] {
+    /// The screen has rows of that many cells. We stay at the line that we are at.
+    pub(super) fn fit(&mut self, width: usize) {
+        if self.width == width {
+            return;
+        }
+        self.width = width;
+        let at = self.rows().get(self.line).map_or(0, |row| row.line);
+        if let Some(diff) = self.files.get_mut(self.cursor).and_then(|file| file.diff.as_mut()) {
+            diff.cut(width);
+        }
+        self.line = self.rows().iter().position(|row| row.line == at).unwrap_or(0);
+    }
+
+    pub(super) fn rows(&self) -> &[Row] {
+        self.current().and_then(|file| file.diff.as_ref()).map_or(&[], |diff| &diff.rows)
+    }
+
+    fn lines(&self) -> &[DiffLine] {
         self.current().and_then(|file| file.diff.as_ref()).map_or(&[], |diff| &diff.lines)
     }
 
     /// The hunk that we are in; 0 above the first.
     pub(super) fn hunk(&self) -> usize {
-        self.lines().get(self.line).map_or(0, |line| line.hunk)
+        self.rows().get(self.line).map_or(0, |row| row.hunk)
     }
 
     /// Something to be read.
@@ -197,7 +218,7 @@ impl Model {
     fn go(&mut self, by: isize) {
         match self.pane {
             Pane::List => self.go_file(by),
-            Pane::Diff => self.line = moved(self.line, by, self.lines().len()),
+            Pane::Diff => self.line = moved(self.line, by, self.rows().len()),
         }
     }
 
@@ -211,7 +232,7 @@ impl Model {
     /// To the first line of the next hunk, or of the one before.
     fn go_hunk(&mut self, by: isize) {
         let wanted = self.hunk().saturating_add_signed(by).max(1);
-        if let Some(line) = self.lines().iter().position(|line| line.hunk == wanted) {
+        if let Some(line) = self.rows().iter().position(|row| row.hunk == wanted) {
             (self.line, self.pane) = (line, Pane::Diff);
         }
     }
@@ -303,7 +324,10 @@ impl Model {
                 (self.cursor, hits.map(|(n, _)| n).collect())
             }
             Pane::Diff => {
-                let hits = self.lines().iter().enumerate().filter(|(_, line)| holds(&line.text));
+                // A word may stand across two rows: lines are searched, and each has one first row.
+                let lines: Vec<bool> = self.lines().iter().map(|line| holds(&line.text)).collect();
+                let hits = self.rows().iter().enumerate();
+                let hits = hits.filter(move |(_, row)| !row.goes_on && lines[row.line]);
                 (self.line, hits.map(|(n, _)| n).collect())
             }
         };

@@ -88,14 +88,14 @@ impl<'a> Source<'a> {
         let (Some((item, judged)), Some(contents)) = (self.items.get(at), &self.contents) else {
             return Ok(Diff::default());
         };
-        let page = page(item, judged, contents, Style::new(Paint::Plain, 3))?;
+        let page = page(item, judged, contents, Style::new(Paint::Plain, 3).whole_lines())?;
         let line = |(hue, text, hunk): &(Hue, String, usize)| DiffLine::new(*hue, text, *hunk);
         let mut lines: Vec<DiffLine> = page.lines.iter().take(LINES).map(line).collect();
         if page.lines.len() > LINES {
             let text = format!("… {} lines more", page.lines.len() - LINES);
             lines.push(DiffLine { hue: Hue::Note, text, hunk: 0 });
         }
-        Ok(Diff { lines, hunks: page.hunks })
+        Ok(Diff { lines, hunks: page.hunks, rows: Vec::new() })
     }
 }
 

@@ -33,7 +33,7 @@ fn model() -> Model {
     model.cursor = 2;
     let line =
         |(hue, text, hunk): (Hue, &str, usize)| DiffLine { hue, text: text.to_owned(), hunk };
-    model.give_diff(2, Diff { lines: lines.map(line).to_vec(), hunks: 2 });
+    model.give_diff(2, Diff { lines: lines.map(line).to_vec(), hunks: 2, rows: Vec::new() });
     model
 }
 
@@ -73,10 +73,10 @@ fn a_small_screen() {
     insta::assert_snapshot!(screen(&mut model, 80, 24), @r#"
     run 4k2m9x7q: make test
     ┌ Changes 3/4 ─────────────────────────────────────────────────────────────────┐
-    │[ ] A .github/workflows/ci.yml ci                                             │
+    │[ ] A ci .github/workflows/ci.yml                                             │
     │[ ] D gone                                                                    │
-    │[~] M src/main.rs conflict                                                    │
-    │[!] A pipe deny                                                               │
+    │[~] M conflict src/main.rs                                                    │
+    │[!] A deny pipe                                                               │
     │                                                                              │
     │                                                                              │
     └──────────────────────────────────────────────────────────────────────────────┘
@@ -103,10 +103,10 @@ fn a_large_screen() {
     insta::assert_snapshot!(screen(&mut model(), 120, 40), @r#"
     run 4k2m9x7q: make test
     ┌ Changes 3/4 ───────────────────────────────┐┌ src/main.rs ───────────────────────────────────────────────────────────┐
-    │[ ] A .github/workflows/ci.yml ci           ││  --- a/src/main.rs                                                     │
+    │[ ] A ci .github/workflows/ci.yml           ││  --- a/src/main.rs                                                     │
     │[ ] D gone                                  ││  +++ b/src/main.rs                                                     │
-    │[ ] M src/main.rs conflict                  ││· @@ -1,2 +1,2 @@ hunk 1 of 2                                           │
-    │[!] A pipe deny                             ││· -old                                                                  │
+    │[ ] M conflict src/main.rs                  ││· @@ -1,2 +1,2 @@ hunk 1 of 2                                           │
+    │[!] A deny pipe                             ││· -old                                                                  │
     │                                            ││· +new                                                                  │
     │                                            ││· @@ -9,2 +9,3 @@ hunk 2 of 2                                           │
     │                                            ││·  same                                                                 │
@@ -153,18 +153,18 @@ fn a_yes_of_its_own_names_the_reason() {
     insta::assert_snapshot!(screen(&mut model, 80, 24), @r#"
     run 4k2m9x7q: make test
     ┌ Changes 1/4 ─────────────────────────────────────────────────────────────────┐
-    │[x] A .github/workflows/ci.yml ci                                             │
+    │[x] A ci .github/workflows/ci.yml                                             │
     │[ ] D gone                                                                    │
-    │[ ] M src/main.rs conflict                                                    │
-    │[!] A pipe deny                                                               │
+    │[ ] M conflict src/main.rs                                                    │
+    │[!] A deny pipe                                                               │
     │                                                                              │
     │                                                                              │
     └──────────────────────────────────────────────────────────────────────────────┘
     ┌ ┌ This needs a yes of its own ─────────────────────────────────────────────┐─┐
+    │ │Apply it too?  y yes  n leave it  esc back                                │ │
+    │ │                                                                          │ │
     │ │.github/workflows/ci.yml                                                  │ │
     │ │ci: is a workflow that GitHub runs                                        │ │
-    │ │                                                                          │ │
-    │ │Apply it too?  y yes  n leave it  esc back                                │ │
     │ └──────────────────────────────────────────────────────────────────────────┘ │
     │                                                                              │
     │                                                                              │
@@ -185,7 +185,7 @@ fn keys_are_listed() {
     insta::assert_snapshot!(screen(&mut model, 80, 24), @r#"
     run 4k2m9x7q: make test
     ┌ Changes 3/4 ─────────────────────────────────────────────────────────────────┐
-    │[ ] A .github/workflows/ci.yml ci                                             │
+    │[ ] A ci .github/workflows/ci.yml                                             │
     │[┌ Keys ────────────────────────────────────────────────────────────────────┐ │
     │[│j k, arrows  down, up                                                     │ │
     │[│J K          next, previous file                                          │ │
@@ -223,5 +223,80 @@ fn no_control_byte_reaches_a_cell() {
     assert!(shown.contains("\\x1b]52") && !shown.contains('\u{202e}'), "{shown}");
     for (width, height) in [(1, 1), (3, 2), (20, 4), (200, 3)] {
         screen(&mut model, width, height);
+    }
+}
+
+/// A page of one change with this name and these lines.
+fn one(name: &str, lines: &[&str]) -> Model {
+    let mut model = Model::new("t".to_owned(), loaded(vec![File::fixture(name, "modified")]));
+    let line = |text: &&str| DiffLine::new(Hue::Added, text, 1);
+    model
+        .give_diff(0, Diff { lines: lines.iter().map(line).collect(), hunks: 1, rows: Vec::new() });
+    model
+}
+
+/// What stands far to the right is applied like the rest of the line.
+#[test]
+fn a_long_line_is_seen_to_its_end() {
+    let long = format!("+int a = 2;{}system(\"wicked\");", " ".repeat(250));
+    for (width, height) in [(80, 24), (120, 40), (30, 24)] {
+        let seen = screen(&mut one("f", &[&long, "+next"]), width, height);
+        assert!(seen.contains("+int a = 2;"), "{seen}");
+        assert!(seen.contains("wicked"), "{seen}");
+        assert!(seen.contains("↳"), "{seen}");
+    }
+}
+
+#[test]
+fn a_line_that_is_longer_than_the_page_is_gone_through_by_rows() {
+    let long = format!("+{}END", "ab".repeat(2000));
+    let mut model = one("f", &[&long, "+next"]);
+    assert!(!screen(&mut model, 80, 24).contains("END"));
+    model.press(Key::Tab);
+    for _ in 0..10 {
+        model.press(Key::PageDown);
+        screen(&mut model, 80, 24);
+    }
+    let seen = screen(&mut model, 80, 24);
+    assert!(seen.contains("END") && seen.contains("+next"), "{seen}");
+    // Where the line goes on is not where it can be found first.
+    model.press(Key::Char('/'));
+    "+a".chars().for_each(|c| drop(model.press(Key::Char(c))));
+    model.press(Key::Enter);
+    assert_eq!(model.line, 0);
+}
+
+#[test]
+fn a_long_name_hides_no_tag_and_not_its_end() {
+    let name = format!("{}/deep/{}/end.sh", "a".repeat(60), "b".repeat(60));
+    let mut file = File::fixture(&name, "created");
+    file.conflict = Some("edited".to_owned());
+    file.judgement.verdict = Verdict::Deny;
+    file.judgement.classes = vec![Class::Ci];
+    let mut model = Model::new("t".to_owned(), loaded(vec![file]));
+    model.give_diff(0, Diff::default());
+    for width in [80, 120] {
+        let seen = screen(&mut model, width, 24);
+        let row = seen.lines().nth(2).unwrap();
+        for part in ["conflict", "deny", "ci", "…", "/end.sh"] {
+            assert!(row.contains(part), "{part}: {row}");
+        }
+    }
+}
+
+#[test]
+fn a_long_name_leaves_room_for_the_reason_and_the_question() {
+    let name = format!("{}.github/workflows/ci.yml", "long/".repeat(600));
+    let mut file = File::fixture(&name, "created");
+    file.judgement.missing = vec![Class::Ci];
+    file.judgement.blocks =
+        vec![format!("ci: {}", "x".repeat(3000)), "editor: is opened there".to_owned()];
+    let mut model = Model::new("t".to_owned(), loaded(vec![file]));
+    model.give_diff(0, Diff::default());
+    model.press(Key::Char('y'));
+    model.press(Key::Char('A'));
+    let seen = screen(&mut model, 80, 24);
+    for part in ["/ci.yml", "ci: xxx", "editor: is opened there", "Apply it too?", "…"] {
+        assert!(seen.contains(part), "{part}: {seen}");
     }
 }

@@ -29,7 +29,7 @@ fn diff(hunks: usize) -> Diff {
     for hunk in 1..=hunks {
         lines.extend((0..3).map(|n| line(format!("hunk {hunk} line {n}"), hunk)));
     }
-    Diff { lines, hunks }
+    Diff { lines, hunks, rows: Vec::new() }
 }
 
 fn model(files: Vec<File>) -> Model {
@@ -204,7 +204,7 @@ fn moving_stays_within_the_page() {
     press(&mut model, "jjjjG");
     assert_eq!(model.cursor, 1);
     press(&mut model, "\tG");
-    assert_eq!(model.line, model.lines().len() - 1);
+    assert_eq!(model.line, model.rows().len() - 1);
     press(&mut model, "jjg{{{}}}}}}");
     assert_eq!(model.hunk(), 3);
     press(&mut model, "K");
