@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use cofferdam_core::config::{
-    Anchor, ConfigError, Entries, FileLayer, Layers, MAX_FILE_BYTES, Resolved, Step, Trust,
-    parse_file, resolve,
+    Anchor, ConfigError, Entries, FileLayer, Layer, Layers, MAX_FILE_BYTES, Origin, Resolved, Step,
+    Trust, Warning, parse_file, resolve,
 };
 use cofferdam_core::inert::Inert;
 use cofferdam_core::refusal::Refusal;
@@ -34,6 +34,8 @@ pub(crate) enum LoadError {
     Config(Vec<ConfigError>),
     /// A flag or variable asks for more than the host file allows.
     Refused(Refusal),
+    /// Something is not where it would be read.
+    Misplaced { error: anyhow::Error, remedy: String },
     /// Something could not be read.
     Read(anyhow::Error),
 }
@@ -47,6 +49,7 @@ impl LoadError {
                     .hint("`cofferdam config reference` lists every key")
             }
             Self::Refused(refusal) => Failure { exit, ..refused(&refusal) },
+            Self::Misplaced { error, remedy } => Failure::new(exit, error).hint(remedy),
             Self::Read(error) => Failure::new(exit, error),
         }
     }
@@ -72,11 +75,16 @@ pub(crate) fn load(
 pub(crate) struct Files {
     workspace: PathBuf,
     layers: Layers,
+    /// What was found beside them.
+    warnings: Vec<Warning>,
 }
 
 impl Files {
     pub(crate) fn read(context: &Context, workspace: &Path) -> Result<Self, LoadError> {
-        let workspace = real(workspace)?;
+        let workspace = real(workspace).map_err(|error| LoadError::Misplaced {
+            error,
+            remedy: "name the directory of the project with --workspace, or go there".to_owned(),
+        })?;
         let here = |base| Anchor { base, home: &context.home, workspace: &workspace };
         let host = host_entries(context, &here(&context.config_dir))?;
         let found = ProjectFile::find(&workspace, &context.home)?;
@@ -87,13 +95,16 @@ impl Files {
             }
             None => (Entries::default(), Trust::Untrusted),
         };
-        Ok(Self { workspace, layers: Layers { host, project, trust, ..Layers::default() } })
+        let warnings = project::misnamed(&workspace, &context.home)?.as_deref().map(not_read);
+        let warnings = warnings.into_iter().collect();
+        let layers = Layers { host, project, trust, ..Layers::default() };
+        Ok(Self { workspace, layers, warnings })
     }
 
     /// The step of that name, and the files as they count for it.
     pub(crate) fn for_step(&self, name: &str) -> Option<(Step, Self)> {
         let (step, layers) = self.layers.for_step(name)?;
-        Some((step, Self { layers, workspace: self.workspace.clone() }))
+        Some((step, Self { layers, ..self.clone() }))
     }
 
     pub(crate) fn resolve(self, context: &Context, flags: Entries) -> Result<Resolved, LoadError> {
@@ -112,6 +123,7 @@ impl Files {
         let layers = Layers { variables, flags, ..self.layers };
         let mut resolved = resolve(layers).map_err(LoadError::Refused)?;
         typed.resolved(&mut resolved);
+        self.warnings.into_iter().for_each(|warning| resolved.warn(warning));
         Ok(resolved)
     }
 }
@@ -151,6 +163,7 @@ fn led_to(link: &Path) -> Option<PathBuf> {
 /// The host file's entries; none where there is no file.
 pub(crate) fn host_entries(context: &Context, anchor: &Anchor<'_>) -> Result<Entries, LoadError> {
     let path = host_file(context);
+    must_have_its_name(context)?;
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Entries::default()),
@@ -159,6 +172,22 @@ pub(crate) fn host_entries(context: &Context, anchor: &Anchor<'_>) -> Result<Ent
     must_be_the_owners(&path, &file)?;
     let text = text(&path, file)?;
     parse(&text, &path, FileLayer::Host, anchor)
+}
+
+/// Names that an owner may take for the host file's. What such a file forbids would be allowed.
+const NOT_THE_HOST_FILE: [&str; 3] = ["config.yml", "cofferdam.yaml", project::MISNAMED];
+
+fn must_have_its_name(context: &Context) -> Result<(), LoadError> {
+    let path = host_file(context);
+    let names = NOT_THE_HOST_FILE.iter().map(|name| context.config_dir.join(name));
+    let Some(other) = names.into_iter().find(|other| other.symlink_metadata().is_ok()) else {
+        return Ok(());
+    };
+    let (other, path) = (Inert::path(&other), Inert::path(&path));
+    Err(LoadError::Misplaced {
+        error: anyhow!("{other} is not read, and what it says would not hold"),
+        remedy: format!("the host file is {path}: rename it, or remove it"),
+    })
 }
 
 /// Whoever can write the host file decides what is enforced, so it must be ours or root's alone.
@@ -174,6 +203,16 @@ fn must_be_the_owners(path: &Path, file: &File) -> anyhow::Result<()> {
          (chown it, and chmod go-w)",
         Inert::path(path)
     ))
+}
+
+fn not_read(path: &Path) -> Warning {
+    let source = Some(path.display().to_string());
+    Warning {
+        origin: Origin { layer: Layer::Project, source, line: None },
+        key: None,
+        message: format!("it is not read: the project file is {}", project::NAME),
+        remedy: Some("rename it, or remove it".to_owned()),
+    }
 }
 
 pub(crate) fn project_entries(

@@ -270,3 +270,17 @@ fn generated_references_are_up_to_date() {
         assert!(made == stands, "docs/{page} is not what is generated: run with COFFERDAM_BLESS=1");
     }
 }
+
+/// A project file by another name is not read, and whoever wrote it is told.
+#[test]
+fn a_project_file_by_another_name_is_named() {
+    let place = Place::new("", "");
+    fs::write(place.project().join("cofferdam.yml"), "sandbox: { timeout: 5s }").unwrap();
+    let (value, said) = place.show("sandbox.timeout");
+    assert!(value.contains("10m"), "{value}");
+    assert!(said.contains("cofferdam.yml") && said.contains("cofferdam.yaml"), "{said}");
+    // Beside one that is read it is nobody's last word either.
+    place.write_project("sandbox: { timeout: 6s }");
+    let (value, said) = place.show("sandbox.timeout");
+    assert!(value.contains("6s") && said.contains("cofferdam.yml"), "{value} {said}");
+}

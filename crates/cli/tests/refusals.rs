@@ -205,3 +205,26 @@ fn a_host_file_that_others_can_write() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     env.run(["run", "--", "true"]).assert_exit(0);
 }
+
+/// Ceilings in a file that nobody reads would hold nothing.
+#[test]
+fn a_host_file_by_another_name() {
+    let env = env();
+    for name in ["config.yml", "cofferdam.yaml", "cofferdam.yml"] {
+        std::fs::create_dir_all(env.config_dir()).unwrap();
+        let file = env.config_dir().join(name);
+        std::fs::write(&file, "sandbox: { network: none }").unwrap();
+        refused(&env, &[]).assert_stderr_has(name).assert_stderr_has("config.yaml");
+        env.run(["config", "show"]).assert_exit(1).assert_stderr_has("config.yaml");
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[test]
+fn a_workspace_that_is_not_there() {
+    let env = env();
+    let nowhere = env.top().join("nowhere");
+    refused(&env, &["--workspace", nowhere.to_str().unwrap()])
+        .assert_stderr_has("remedy: ")
+        .assert_stderr_has("--workspace");
+}

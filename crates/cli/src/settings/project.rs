@@ -11,6 +11,9 @@ use cofferdam_core::inert::Inert;
 /// Its name, wherever it stands.
 pub(crate) const NAME: &str = "cofferdam.yaml";
 
+/// A name that people give it, and that is not read.
+pub(crate) const MISNAMED: &str = "cofferdam.yml";
+
 /// A project file as it stood when it was read.
 #[derive(Debug)]
 pub(crate) struct ProjectFile {
@@ -23,24 +26,10 @@ impl ProjectFile {
     /// home directory, and not into a directory that everybody may write to: a file there may be anybody's.
     /// `workspace` has no symlink in it.
     pub(crate) fn find(workspace: &Path, home: &Path) -> Result<Option<Self>> {
-        for directory in workspace.ancestors() {
-            if directory != workspace && is_open_to_all(directory)? {
-                break;
-            }
-            let path = directory.join(NAME);
-            match fs::symlink_metadata(&path) {
-                Ok(found) => return Self::read(path, &found, workspace).map(Some),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    let message = format!("cannot look at {}", Inert::path(&path));
-                    return Err(anyhow::Error::new(error).context(message));
-                }
-            }
-            if directory == home || directory.join(".git").symlink_metadata().is_ok() {
-                break;
-            }
+        match nearest(NAME, workspace, home)? {
+            Some((path, found)) => Self::read(path, &found, workspace).map(Some),
+            None => Ok(None),
         }
-        Ok(None)
     }
 
     /// The directory that its relative paths start from.
@@ -78,6 +67,32 @@ impl ProjectFile {
         let text = super::text(&path, file)?;
         Ok(Self { path, text })
     }
+}
+
+/// One that is named so that it is not found, where a project file would be.
+pub(crate) fn misnamed(workspace: &Path, home: &Path) -> Result<Option<PathBuf>> {
+    Ok(nearest(MISNAMED, workspace, home)?.map(|(path, _)| path))
+}
+
+fn nearest(name: &str, workspace: &Path, home: &Path) -> Result<Option<(PathBuf, fs::Metadata)>> {
+    for directory in workspace.ancestors() {
+        if directory != workspace && is_open_to_all(directory)? {
+            break;
+        }
+        let path = directory.join(name);
+        match fs::symlink_metadata(&path) {
+            Ok(found) => return Ok(Some((path, found))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let message = format!("cannot look at {}", Inert::path(&path));
+                return Err(anyhow::Error::new(error).context(message));
+            }
+        }
+        if directory == home || directory.join(".git").symlink_metadata().is_ok() {
+            break;
+        }
+    }
+    Ok(None)
 }
 
 fn is_open_to_all(directory: &Path) -> Result<bool> {
