@@ -42,6 +42,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) files: Option<Files>,
     /// What a file that was named beside the flags says. Flags come after it.
     pub(crate) settings: Vec<Setting>,
+    /// What counts where nobody has said anything, in the place of the built-in.
+    pub(crate) defaults: Entries,
     pub(crate) image: OwnImage,
 }
 
@@ -60,7 +62,19 @@ impl<'a> Wanted<'a> {
         let workspace = workspace.unwrap_or_else(|| context.cwd.clone()).into();
         let (purpose, terminal) = (Purpose::Command, Terminal::Streams);
         let (result, files, settings, image) = (None, None, Vec::new(), OwnImage::Built);
-        Self { args, purpose, command, terminal, result, workspace, files, settings, image }
+        let defaults = Entries::default();
+        Self {
+            args,
+            purpose,
+            command,
+            terminal,
+            result,
+            workspace,
+            files,
+            settings,
+            defaults,
+            image,
+        }
     }
 
     pub(crate) fn session(args: &'a SandboxArgs, context: &Context) -> Self {
@@ -151,7 +165,7 @@ fn request(wanted: &Wanted<'_>, context: &Context) -> Result<Request, Box<Turned
         Some(files) => files.clone(),
         None => Files::read(context, &wanted.workspace)?,
     };
-    let resolved = files.resolve(context, entries)?;
+    let resolved = files.over(wanted.defaults.clone()).resolve(context, entries)?;
     for warning in resolved.warnings() {
         say(&format!("warning: {warning}"));
     }

@@ -101,6 +101,12 @@ impl Files {
         Ok(Self { workspace, layers, warnings })
     }
 
+    /// The files as they count for a command that has defaults of its own.
+    pub(crate) fn over(mut self, defaults: Entries) -> Self {
+        self.layers.defaults = defaults;
+        self
+    }
+
     /// The step of that name, and the files as they count for it.
     pub(crate) fn for_step(&self, name: &str) -> Option<(Step, Self)> {
         let (step, layers) = self.layers.for_step(name)?;

@@ -140,6 +140,34 @@ fn the_terminal_is_put_back_after_a_kill() {
     env.run(["gc"]).assert_exit(0);
 }
 
+/// A day is for whoever has said nothing about time; what was said anywhere stands.
+#[test]
+fn a_timeout_that_was_set_stands() {
+    let took = |env: &TestEnv, before: &str, script: &str| {
+        let line = format!("{before} {} sh -c '{script}'; echo code=$?", shell(env));
+        let screen = Screen::new(env, BINARY, &line);
+        screen.shows("code=");
+        let text = screen.text();
+        assert_eq!(screen.ends(), Some(0));
+        (text, env.latest_record()["plan"]["limits"]["timeout"].clone())
+    };
+    let env = TestEnv::with_binary(BINARY);
+    let (said, timeout) = took(&env, "", "exit 5");
+    assert!(said.contains("code=5") && timeout == "24h", "{timeout}: {said}");
+    let (said, _) = took(&env, "COFFERDAM_TIMEOUT=1s", "sleep 30");
+    assert!(said.contains("code=124"), "{said}");
+    env.project_config("sandbox: { timeout: 1s }");
+    let (said, _) = took(&env, "", "sleep 30");
+    assert!(said.contains("code=124"), "{said}");
+    env.project_config("sandbox: { timeout: 2h }");
+    let (said, timeout) = took(&env, "", "exit 5");
+    assert!(!said.contains("looser") && timeout == "2h", "{timeout}: {said}");
+    env.host_config("sandbox: { timeout: 30m }");
+    env.project_config("");
+    let (said, timeout) = took(&env, "", "exit 5");
+    assert!(said.contains("code=5") && timeout == "30m", "{timeout}: {said}");
+}
+
 #[test]
 fn without_a_terminal_there_is_none_to_give() {
     let env = TestEnv::with_binary(BINARY);

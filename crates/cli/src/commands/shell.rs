@@ -5,6 +5,7 @@ use std::os::fd::AsFd as _;
 use std::path::Path;
 
 use clap::Args;
+use cofferdam_core::config::{Entries, Key, Layer};
 use cofferdam_core::paths::Arg;
 use cofferdam_core::spec::Terminal;
 use cofferdam_sandbox::backend::Streams;
@@ -18,8 +19,8 @@ use crate::failure::Failure;
 
 /// Open a shell in a sandbox, on this terminal.
 ///
-/// What is changed is kept apart from the workspace; when the shell ends, a summary says what to do with it. Without
-/// `--timeout` it may take a day. The exit code is the shell's own, as with `run`.
+/// What is changed is kept apart from the workspace; when the shell ends, a summary says what to do with it. Where no
+/// setting says how long it may take, that is a day. The exit code is the shell's own, as with `run`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cofferdam shell
@@ -33,17 +34,19 @@ pub(crate) struct ShellArgs {
     command: Vec<std::ffi::OsString>,
 }
 
-/// Nobody wants to be thrown out of a shell after ten minutes.
+/// Nobody wants to be thrown out of a shell after ten minutes, unless somebody has said so.
 const A_DAY: &str = "24h";
 
 pub(crate) fn run(args: &ShellArgs, context: &Context) -> Result<Exit, Failure> {
-    let mut sandbox = args.sandbox.clone();
-    sandbox.timeout.get_or_insert_with(|| A_DAY.to_owned());
     let command = match args.command.as_slice() {
         [] => vec![Arg(shell(context).into())],
         words => words.iter().cloned().map(Arg).collect(),
     };
-    let wanted = Wanted { terminal: Terminal::Tty, ..Wanted::command(&sandbox, command, context) };
+    let wanted = Wanted {
+        terminal: Terminal::Tty,
+        defaults: defaults()?,
+        ..Wanted::command(&args.sandbox, command, context)
+    };
     let prepared = match wanted.decide(context) {
         Ok(prepared) => prepared,
         Err(turned) => {
@@ -70,6 +73,13 @@ pub(crate) fn run(args: &ShellArgs, context: &Context) -> Result<Exit, Failure> 
         Err(error) => say(&format!("warning: what it changed cannot be shown: {error}")),
     }
     Ok(Exit::Command(outcome.process_exit_code()))
+}
+
+/// What a shell has in the place of built-in defaults.
+fn defaults() -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
+    entries.set_text(Key::SandboxTimeout, A_DAY, Layer::Default, "shell").map_err(not_run)?;
+    Ok(entries)
 }
 
 /// The user's own shell if it is one of the system's, which the sandbox shows; else the one that is everywhere.

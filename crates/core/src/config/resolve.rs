@@ -17,6 +17,8 @@ use crate::weaken::{Weakness, weakened};
 /// What each layer says. All of it may be empty.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
+    /// What stands in the place of built-in defaults, for one command.
+    pub defaults: Entries,
     pub host: Entries,
     pub project: Entries,
     pub trust: Trust,
@@ -66,8 +68,11 @@ pub struct Resolved {
 /// Joins the layers. A variable or flag that asks for more than the host file allows is refused; a project
 /// file that does is cut down to what is allowed, with a warning.
 pub fn resolve(layers: Layers) -> Result<Resolved, Refusal> {
-    let Layers { host, project, trust, variables, flags } = layers;
+    let Layers { defaults, host, project, trust, variables, flags } = layers;
     let mut resolved = Resolved::defaults();
+    for (key, value, _) in defaults.iter() {
+        resolved.set(key, value.clone(), &Origin::DEFAULT);
+    }
     for (key, value, origin) in host.iter() {
         resolved.set(key, value.clone(), origin);
     }
