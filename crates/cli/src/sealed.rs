@@ -128,17 +128,16 @@ fn without_changes(store: &Store, record: &Record) -> Failure {
     }
     let class = record.outcome.as_ref().map(|outcome| outcome.class);
     let mode = record.plan.as_ref().map(|plan| plan.workspace.mode);
+    let show = format!("`cofferdam show {run}` says why");
+    let and_gc = format!("{show}; `cofferdam gc` seals what it may have left");
     let (why, remedy) = match (class, mode) {
         (None, _) => {
             ("is still going on, or its owner died", "wait for its end, or run `cofferdam gc`")
         }
-        (Some(OutcomeClass::Refused), _) => {
-            ("was refused: nothing ran", "`cofferdam show` says why")
+        (Some(OutcomeClass::Refused), _) => ("was refused: nothing ran", show.as_str()),
+        (Some(OutcomeClass::SandboxFailure), _) => {
+            ("failed in the sandbox itself", and_gc.as_str())
         }
-        (Some(OutcomeClass::SandboxFailure), _) => (
-            "failed in the sandbox itself",
-            "`cofferdam show` says why; `cofferdam gc` seals what it may have left",
-        ),
         (_, Some(Mode::Direct)) => (
             "worked on the workspace itself (mode direct): its changes are there already",
             "compare with your version control, or run with --mode stage",

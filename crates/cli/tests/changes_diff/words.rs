@@ -78,7 +78,12 @@ fn a_run_without_a_change_set_says_why() {
         .env
         .run(["run", "--sandbox", "local", "--network", "host", "--", "true"])
         .assert_exit(125);
-    bench.env.run(["diff"]).assert_exit(1).assert_stderr_has("was refused");
+    // `last` passes it over, so that it has to be named.
+    bench.env.run(["diff"]).assert_exit(1).assert_stderr_has("mode direct");
+    let listed = bench.env.run(["runs", "--limit", "1", "--json"]).json();
+    let refused = listed[0]["run"].as_str().unwrap().to_owned();
+    let said = bench.env.run(["diff", &refused]);
+    said.assert_exit(1).assert_stderr_has("was refused").assert_stderr_has("`cofferdam show ");
 }
 
 #[test]

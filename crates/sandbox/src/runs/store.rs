@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use cofferdam_core::chain::Known;
 use cofferdam_core::id::RunId;
 use cofferdam_core::inert;
+use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::record::{RECORD_VERSION, Record};
 use cofferdam_core::result;
@@ -185,8 +186,8 @@ impl Store {
         Ok(ids)
     }
 
-    /// The run that a person means: a whole id, the end of one, or `last` for the newest in the
-    /// workspace that `here` is in.
+    /// The run that a person means: a whole id, the end of one, or `last` for the newest that was run in the
+    /// innermost workspace that `here` is in.
     pub fn find(&self, text: &str, here: &Path) -> Result<RunId, FindError> {
         let all = self.ids()?;
         if text == "last" {
@@ -203,11 +204,29 @@ impl Store {
         }
     }
 
+    /// One that was refused is meant only where nothing else was tried: it has nothing to show for itself, and one
+    /// that was mistyped must not hide what came before it.
     fn last(&self, newest_first: &[RunId], here: &Path) -> Option<RunId> {
-        let in_workspace = |id: &&RunId| {
-            self.record(**id).is_ok_and(|r| here.starts_with(&r.workspace) && !is_look(&r))
-        };
-        newest_first.iter().find(in_workspace).copied()
+        let mut best: Option<(Rank, RunId)> = None;
+        for id in newest_first {
+            // A record that cannot be read is shown as such by `runs`.
+            let Some(record) = self.record(*id).ok().filter(|record| !is_look(record)) else {
+                continue;
+            };
+            if !here.starts_with(&record.workspace) {
+                continue;
+            }
+            let rank = Rank::of(&record);
+            // No workspace around is further in than this directory itself.
+            if rank.ran && *record.workspace == *here {
+                return Some(*id);
+            }
+            // Of equals the newest, which came first.
+            if best.is_none_or(|(standing, _)| rank > standing) {
+                best = Some((rank, *id));
+            }
+        }
+        best.map(|(_, id)| id)
     }
 
     /// The latest event of each finished run: a log that lacks one was cut.
@@ -218,6 +237,22 @@ impl Store {
             Some(Known { anchor, from: format!("the record of run {id}") })
         };
         Ok(self.ids()?.into_iter().filter_map(anchor).collect())
+    }
+}
+
+/// Which of two runs is rather meant by `last`, apart from their age.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    ran: bool,
+    /// How far in its workspace is.
+    depth: usize,
+}
+
+impl Rank {
+    fn of(record: &Record) -> Self {
+        let class = record.outcome.as_ref().map(|outcome| outcome.class);
+        let depth = record.workspace.components().count();
+        Self { ran: class != Some(OutcomeClass::Refused), depth }
     }
 }
 
