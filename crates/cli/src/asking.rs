@@ -8,7 +8,6 @@ use std::io::{self, Write as _};
 use cofferdam_core::command::Approval;
 use cofferdam_core::config::{Entries, Key, Resolved, Settings};
 use cofferdam_core::env::EnvName;
-use cofferdam_core::inert::Inert;
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::policy::forbidden::Places;
 use cofferdam_core::record::Record;
@@ -27,6 +26,7 @@ use crate::commands::run::{SandboxArgs, flags, secrets};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, refused};
+use crate::rendered::Rendered;
 use crate::settings::{Files, LoadError, host_file_elsewhere};
 
 /// Who wants what, as far as it is known before anything was checked.
@@ -255,8 +255,13 @@ fn from(wanted: &Wanted<'_>, context: &Context) -> Result<Option<Origin>, Refusa
 pub(crate) fn say(text: &str) {
     // One write, so that lines of several processes do not mix. With standard error gone there is
     // nobody to tell.
-    let line = format!("cofferdam: {}\n", Inert::line(text));
+    let line = format!("cofferdam: {line}\n");
     io::stderr().write_all(line.as_bytes()).ok();
+    tell(&Rendered::line(text));
+}
+
+/// The same of what is inert already.
+pub(crate) fn tell(line: &Rendered) {
 }
 
 pub(crate) fn open_state(context: &Context) -> Result<StateDir, Failure> {

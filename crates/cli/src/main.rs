@@ -16,6 +16,7 @@ mod pager;
 mod progress;
 mod remote;
 mod report;
+mod rendered;
 mod sealed;
 mod settings;
 mod switch;

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use cofferdam_core::inert::Inert;
 
+use crate::rendered::Rendered;
+
 /// Rows of text, printed under a heading with columns as wide as their widest cell.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -18,6 +20,12 @@ impl Table {
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let cells = cells.into_iter().map(|cell| Inert::line(&cell).to_string());
         self.rows.push(cells.collect());
+    }
+
+    /// A row whose last cell is inert already.
+    pub(crate) fn row_and(&mut self, cells: impl IntoIterator<Item = String>, last: &Rendered) {
+        self.row(cells);
+        self.rows.last_mut().into_iter().for_each(|row| row.push(last.to_string()));
     }
 
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -59,3 +59,19 @@ fn kept_output_on_a_terminal() {
     assert!(is_inert(&seen), "{:?}", String::from_utf8_lossy(&seen));
     assert!(String::from_utf8_lossy(&seen).contains("\\x1b]52"));
 }
+
+/// Escaped once: twice would show another name than the one that it has.
+#[test]
+fn a_name_is_escaped_once() {
+    let env = env();
+    let script = "touch \"$(printf 'n\\376')\" \"$(printf 'a\\nb')\" 'c\\d'";
+    let flags = ["run", "--sandbox", "native", "--relax", "limits", "--", "sh", "-c"];
+    let done = env.run(flags.iter().chain(&[script, "x\ny"]));
+    done.assert_exit(0);
+    for line in ["+ n\\xfe\n", "+ a\\nb\n", "+ c\\\\d\n"] {
+        done.assert_stderr_has(line);
+    }
+    env.run(flags.iter().chain(&["exit", "x\ny"])).assert_exit(0);
+    env.run(["runs"]).assert_stdout_has("exit x\\ny\n");
+    env.run(["show"]).assert_stdout_has("exit x\\ny\n");
+}

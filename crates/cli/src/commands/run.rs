@@ -21,7 +21,7 @@ use cofferdam_sandbox::state::StateDir;
 use cofferdam_sandbox::terminal::{Held, calm};
 
 use super::apply::apply_auto;
-use crate::asking::{Turned, Wanted, not_run, open_state, say};
+use crate::asking::{Turned, Wanted, not_run, open_state, say, tell};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -210,7 +210,7 @@ fn finish(
         let numbers = record.result.as_ref().and_then(result::numbers);
         numbers.iter().for_each(|line| say(line));
         match summary::lines(state, record) {
-            Ok(lines) => lines.iter().for_each(|line| say(line)),
+            Ok(lines) => lines.iter().for_each(tell),
             Err(error) => say(&format!("warning: what it changed cannot be shown: {error}")),
         }
     }

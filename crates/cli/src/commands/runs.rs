@@ -4,7 +4,6 @@ use std::io::Write;
 
 use clap::Args;
 use cofferdam_core::id::RunId;
-use cofferdam_core::inert::Inert;
 use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::record::Record;
 use cofferdam_sandbox::runs::Store;
@@ -15,6 +14,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
+use crate::rendered::Rendered;
 use crate::table::Table;
 
 /// List runs, newest first.
@@ -64,13 +64,15 @@ pub(crate) fn run(
     let mut table = Table::new(&["RUN", "STARTED", "BACKEND", "OUTCOME", "COMMAND"]);
     for (id, record) in &listed {
         match record {
-            Ok(record) => table.row([
-                id.short(),
-                record.started_at.to_string()[..19].to_owned(),
-                record.backend.map_or("-".to_owned(), |b| b.to_string()),
-                outcome(record),
-                command_line(record),
-            ]),
+            Ok(record) => {
+                let cells = [
+                    id.short(),
+                    record.started_at.to_string()[..19].to_owned(),
+                    record.backend.map_or("-".to_owned(), |b| b.to_string()),
+                    outcome(record),
+                ];
+                table.row_and(cells, &Rendered::command(&record.command));
+            }
             Err(error) => table.row([id.short(), String::new(), String::new(), format!("{error}")]),
         }
     }
@@ -96,15 +98,5 @@ pub(crate) fn outcome(record: &Record) -> String {
         (OutcomeClass::Exited, Some(code), _) => format!("exited {code}"),
         (OutcomeClass::Signaled, _, Some(signal)) => format!("signal {signal}"),
         (class, ..) => super::run::outcome_word(class).to_owned(),
-    }
-}
-
-/// The command as one line that can be read, not executed.
-pub(crate) fn command_line(record: &Record) -> String {
-    let words: Vec<String> = record.command.iter().map(|a| Inert::os(&a.0).to_string()).collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(60) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
     }
 }

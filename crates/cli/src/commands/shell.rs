@@ -12,7 +12,7 @@ use cofferdam_sandbox::backend::Streams;
 use cofferdam_sandbox::reconcile::reconcile;
 
 use super::run::{SandboxArgs, carry_out, has_terminal, no_terminal, summary_lines, warn};
-use crate::asking::{Wanted, not_run, open_state, say};
+use crate::asking::{Wanted, not_run, open_state, say, tell};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &ShellArgs, context: &Context) -> Result<Exit, Failure> 
         say(message);
     }
     match summary_lines(&state, &record) {
-        Ok(lines) => lines.iter().for_each(|line| say(line)),
+        Ok(lines) => lines.iter().for_each(tell),
         Err(error) => say(&format!("warning: what it changed cannot be shown: {error}")),
     }
     Ok(Exit::Command(outcome.process_exit_code()))

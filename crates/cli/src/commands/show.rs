@@ -9,11 +9,12 @@ use cofferdam_core::record::{ChangeSummary, Record};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
-use super::runs::{command_line, outcome};
+use super::runs::outcome;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
+use crate::rendered::Rendered;
 
 /// Show one run: what was asked, what was read back, how it ended.
 #[derive(Debug, Args)]
@@ -112,9 +113,9 @@ fn result(store: &Store, record: &Record, out: &mut dyn Write) -> Result<Exit, F
 }
 
 fn print(record: &Record, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "{:<11} {}", "run", record.run)?;
+    writeln!(out, "{:<11} {}", "command", Rendered::command(&record.command))?;
     let mut line = |name: &str, value: String| writeln!(out, "{name:<11} {}", Inert::line(&value));
-    line("run", record.run.to_string())?;
-    line("command", command_line(record))?;
     line("workspace", record.workspace.display().to_string())?;
     line("actor", record.actor.clone())?;
     line("backend", record.backend.map_or("none was chosen".to_owned(), |b| b.to_string()))?;

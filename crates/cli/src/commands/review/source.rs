@@ -15,6 +15,7 @@ use crate::commands::diff::unified::{Style, page};
 use crate::commands::diff::{Moves, View};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::rendered::Rendered;
 use crate::sealed::{Sealed, Words};
 
 /// More changes are not listed at once; paths can be named.
@@ -127,6 +128,5 @@ fn file(item: &Item, judged: &Judged) -> File {
 }
 
 pub(super) fn title(record: &Record) -> String {
-    let command = crate::commands::runs::command_line(record);
-    format!("run {}: {}", record.run.short(), Inert::line(&command))
+    format!("run {}: {}", record.run.short(), Rendered::command(&record.command))
 }

@@ -7,18 +7,19 @@ use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
 use crate::context::program;
+use crate::rendered::Rendered;
 
 /// How many paths are shown one by one.
 const SHOWN: usize = 10;
 
 /// The lines, none of which is ours to colour: they go to standard error.
-pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<String>, SetError> {
+pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<Rendered>, SetError> {
     let Some(changes) = &record.changes else { return Ok(Vec::new()) };
     let ChangeSummary { created, modified, deleted, retyped, .. } = changes;
     let total = created + modified + deleted + retyped;
     let commits = changes.repository.is_some();
     if total == 0 && changes.left_out == 0 && !commits {
-        return Ok(vec!["it changed nothing".to_owned()]);
+        return Ok(vec![Rendered::line("it changed nothing")]);
     }
     let counts = [
         (created, "created"),
@@ -33,7 +34,8 @@ pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<String>, Se
         .collect();
     let mut lines = Vec::new();
     if total > 0 {
-        lines.push(format!("it changed, apart from your files: {}", counts.join(", ")));
+        let counts = counts.join(", ");
+        lines.push(Rendered::line(&format!("it changed, apart from your files: {counts}")));
         lines.extend(match &changes.first {
             Some(first) if !first.iter().any(|glimpse| is_git(&glimpse.path)) => {
                 let first = first.iter().map(|glimpse| line(glimpse.change, &glimpse.path));
@@ -44,9 +46,9 @@ pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<String>, Se
     }
     if changes.left_out > 0 {
         let count = changes.left_out;
-        lines.push(format!(
+        lines.push(Rendered::line(&format!(
             "    {count} with paths of more than 64 KiB are lost to what can be applied"
-        ));
+        )));
     }
     let (me, run) = (program(), record.run.short());
     let commands: &[(&str, &str)] = if total > 0 {
@@ -64,14 +66,14 @@ pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<String>, Se
         commands.iter().map(|(command, _)| format!("{me} {command} {run}{log}")).collect();
     let width = typed.iter().map(String::len).max().unwrap_or(0);
     for (typed, (_, what)) in typed.iter().zip(commands) {
-        lines.push(format!("  {typed:<width$}   # {what}"));
+        lines.push(Rendered::line(&format!("  {typed:<width$}   # {what}")));
     }
     Ok(lines)
 }
 
 /// What is shown of the paths. What git keeps for itself comes first in their order, and says the least.
 struct Listed {
-    first: Vec<String>,
+    first: Vec<Rendered>,
     /// All that is not git's.
     outside: u64,
     in_git: u64,
@@ -96,14 +98,14 @@ impl Listed {
         Ok(listed)
     }
 
-    fn lines(self) -> Vec<String> {
+    fn lines(self) -> Vec<Rendered> {
         let mut lines = self.first;
         let more = self.outside - lines.len() as u64;
         if more > 0 {
-            lines.push(format!("    and {more} more"));
+            lines.push(Rendered::line(&format!("    and {more} more")));
         }
         if self.in_git > 0 {
-            lines.push(format!("    and {} in .git", self.in_git));
+            lines.push(Rendered::line(&format!("    and {} in .git", self.in_git)));
         }
         lines
     }
@@ -113,12 +115,12 @@ fn is_git(path: &ChangePath) -> bool {
     path.as_path().components().any(|part| part.as_os_str() == ".git")
 }
 
-fn line(change: Change, path: &ChangePath) -> String {
+fn line(change: Change, path: &ChangePath) -> Rendered {
     let sign = match change {
         Change::Created => '+',
         Change::Modified => '~',
         Change::Deleted => '-',
         Change::Retyped => '!',
     };
-    format!("    {sign} {path}")
+    Rendered::inert(format_args!("    {sign} {path}"))
 }

@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use clap::Args;
-use cofferdam_core::inert::Inert;
 use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_sandbox::session::{Job, kept_output};
 
@@ -12,6 +11,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
+use crate::rendered::Rendered;
 use crate::table::Table;
 
 /// List the commands of a session: those that run, and the latest that did.
@@ -69,13 +69,13 @@ pub(crate) fn run(
     }
     let mut table = Table::new(&["JOB", "NAME", "STARTED", "OUTCOME", "COMMAND"]);
     for job in &jobs {
-        table.row([
+        let cells = [
             job.exec.to_string(),
             job.name.clone().unwrap_or_default(),
             job.started_at.to_string()[..19].to_owned(),
             outcome(job),
-            command_line(job),
-        ]);
+        ];
+        table.row_and(cells, &Rendered::command(&job.command));
     }
     table.print(out)?;
     Ok(Exit::Fine)
@@ -88,15 +88,6 @@ fn outcome(job: &Job) -> String {
         (OutcomeClass::Exited, Some(code), _) => format!("exited {code}"),
         (OutcomeClass::Signaled, _, Some(signal)) => format!("signal {signal}"),
         (class, ..) => outcome_word(class).to_owned(),
-    }
-}
-
-fn command_line(job: &Job) -> String {
-    let words: Vec<String> = job.command.iter().map(|a| Inert::os(&a.0).to_string()).collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(60) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
     }
 }
 

@@ -9,7 +9,7 @@ use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::session::ClientError;
 
 use super::{Found, failure, find};
-use crate::asking::{open_state, say};
+use crate::asking::{open_state, say, tell};
 use crate::commands::run::summary_lines;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &StopArgs, context: &Context) -> Result<Exit, Failure> {
     };
     if !args.quiet {
         match summary_lines(&state, &record) {
-            Ok(lines) => lines.iter().for_each(|line| say(line)),
+            Ok(lines) => lines.iter().for_each(tell),
             Err(error) => say(&format!("warning: what it changed cannot be shown: {error}")),
         }
     }
