@@ -169,6 +169,10 @@ fn request(wanted: &Wanted<'_>, context: &Context) -> Result<Request, Box<Turned
     for warning in resolved.warnings() {
         say(&format!("warning: {warning}"));
     }
+    // Files list what may be there; whoever names a variable here wants it inside.
+    for name in wanted.args.pass_env.iter().filter(|name| context.variable(name).is_none()) {
+        say(&format!("warning: --pass-env {name}: it is not set here, and will not be inside"));
+    }
     let settings = resolved.settings();
     let may_build = settings.sandbox.enabled && settings.sandbox.image.is_none();
     if settings.images.auto_build && may_build && wanted.image == OwnImage::Built {
@@ -253,15 +257,15 @@ fn from(wanted: &Wanted<'_>, context: &Context) -> Result<Option<Origin>, Refusa
 
 /// Our own words: on standard error, inert, marked as ours.
 pub(crate) fn say(text: &str) {
-    // One write, so that lines of several processes do not mix. With standard error gone there is
-    // nobody to tell.
-    let line = format!("cofferdam: {line}\n");
-    io::stderr().write_all(line.as_bytes()).ok();
     tell(&Rendered::line(text));
 }
 
 /// The same of what is inert already.
 pub(crate) fn tell(line: &Rendered) {
+    // One write, so that lines of several processes do not mix. With standard error gone there is
+    // nobody to tell.
+    let line = format!("cofferdam: {line}\n");
+    io::stderr().write_all(line.as_bytes()).ok();
 }
 
 pub(crate) fn open_state(context: &Context) -> Result<StateDir, Failure> {

@@ -96,3 +96,20 @@ fn nor_when_it_is_refused_or_encoded() {
     let shown = run(&env, &["--pass-env", "TEST_TOKEN", "--dry-run"], &["echo", SECRET]);
     assert!(!shown.stdout_text().contains(SECRET));
 }
+
+/// Whoever names a variable wants it inside: a name that was mistyped is said.
+#[test]
+fn a_variable_that_is_named_and_not_set() {
+    let env = env();
+    let done = run(
+        &env,
+        &["--quiet", "--pass-env", "NO_SUCH_TOKEN", "--pass-env", "TEST_TOKEN"],
+        &["true"],
+    );
+    done.assert_exit(0).assert_stderr_has("warning: --pass-env NO_SUCH_TOKEN");
+    assert!(!done.stderr_text().contains("--pass-env TEST_TOKEN"), "{}", done.stderr_text());
+    // Files list what may be there.
+    env.host_config("sandbox: { env_passthrough: [NO_SUCH_TOKEN] }");
+    let done = run(&env, &[], &["true"]);
+    assert!(!done.stderr_text().contains("NO_SUCH_TOKEN"), "{}", done.stderr_text());
+}

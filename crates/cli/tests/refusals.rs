@@ -206,6 +206,19 @@ fn a_host_file_that_others_can_write() {
     env.run(["run", "--", "true"]).assert_exit(0);
 }
 
+/// What is not staged cannot be applied later: a flag that could do nothing is not taken.
+#[test]
+fn an_apply_of_what_is_not_staged() {
+    let env = env();
+    for mode in ["readonly", "direct"] {
+        refused(&env, &["--apply", "--mode", mode, "--relax", "limits"])
+            .assert_stderr_has("--apply")
+            .assert_stderr_has(&format!("--mode {mode}"));
+    }
+    env.host_config("sandbox: { mode: readonly }");
+    refused(&env, &["--apply", "--relax", "limits"]).assert_stderr_has("--mode readonly");
+}
+
 /// Ceilings in a file that nobody reads would hold nothing.
 #[test]
 fn a_host_file_by_another_name() {

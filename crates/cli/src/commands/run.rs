@@ -12,7 +12,8 @@ use cofferdam_core::backend::Backend;
 use cofferdam_core::outcome::{OutcomeClass, exit_code};
 use cofferdam_core::paths::Arg;
 use cofferdam_core::record::{Record, Unsealed};
-use cofferdam_core::spec::{Staging, Terminal};
+use cofferdam_core::refusal::{Refusal, Rule};
+use cofferdam_core::spec::{Mode, Staging, Terminal};
 use cofferdam_sandbox::backend::Streams;
 use cofferdam_sandbox::reconcile::reconcile;
 use cofferdam_sandbox::run::{Prepared, RunError, perform};
@@ -50,11 +51,14 @@ pub(crate) fn run_wanted(
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<Ran, Failure> {
-    let fetched = |prepared: &Prepared| match args.dry_run {
-        true => Ok(()),
-        false => fetch::fetch(args, context, prepared),
+    let further = |prepared: &Prepared| {
+        applicable(args, prepared)?;
+        match args.dry_run {
+            true => Ok(()),
+            false => fetch::fetch(args, context, prepared),
+        }
     };
-    let prepared = match wanted.decide_and(context, fetched) {
+    let prepared = match wanted.decide_and(context, further) {
         Ok(prepared) => prepared,
         Err(turned) => return Err(turn_down(args, context, wanted, turned)?),
     };
@@ -82,6 +86,21 @@ pub(crate) fn run_wanted(
         bring_home(args, context, &record);
     }
     Ok(Ran { exit, record: Some(record) })
+}
+
+/// Whether there can be something to apply, where that is asked for. Without a sandbox there is a warning of its own.
+fn applicable(args: &RunOptions, prepared: &Prepared) -> Result<(), Refusal> {
+    let mode = prepared.plan.workspace.mode;
+    if !args.apply || mode == Mode::Stage || !prepared.plan.backend.confines() {
+        return Ok(());
+    }
+    let mode = mode.name();
+    Err(Refusal {
+        rule: Rule::Consistent,
+        field: "--apply".to_owned(),
+        message: format!("--apply brings home what was staged, and --mode {mode} stages nothing"),
+        remedy: "leave one of the two out: what is to be applied takes --mode stage".to_owned(),
+    })
 }
 
 /// Carries the plan out; where the command gets a terminal, ours is lent to it meanwhile.
