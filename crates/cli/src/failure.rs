@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use cofferdam_core::inert::Inert;
 use cofferdam_core::refusal::{Refusal, Rule};
+use cofferdam_sandbox::runs::FindError;
 
 use crate::exit::Exit;
 
@@ -15,6 +16,19 @@ const MAKE_ROOM: &str = "make room: `cofferdam discard` throws away what a run c
 fn is_for_want_of_space(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
     kinds.map(io::Error::kind).any(|kind| kind == io::ErrorKind::StorageFull)
+}
+
+/// What to do about an error that comes without a hint.
+fn remedy(error: &anyhow::Error) -> Option<&'static str> {
+    let find = error.chain().find_map(|cause| cause.downcast_ref::<FindError>());
+    match find {
+        Some(FindError::Unknown(_)) => Some("`cofferdam runs` lists all that there are"),
+        Some(FindError::NoneHere(_)) => Some(
+            "name a run by its id, or go where it ran: `cofferdam runs` lists all that there are",
+        ),
+        Some(FindError::Ambiguous { .. }) => Some("say more of its id"),
+        Some(FindError::State(_)) | None => is_for_want_of_space(error).then_some(MAKE_ROOM),
+    }
 }
 
 /// An error on its way to the user. Printed once, in `main`.
@@ -45,9 +59,8 @@ impl Failure {
     pub(crate) fn print(&self, to: &mut dyn Write) -> std::io::Result<()> {
         let chain: Vec<String> = self.error.chain().map(ToString::to_string).collect();
         let mut text = format!("error: {}\n", Inert::block(&chain.join(": ")));
-        let room =
-            (self.hints.is_empty() && is_for_want_of_space(&self.error)).then_some(MAKE_ROOM);
-        for hint in self.hints.iter().map(String::as_str).chain(room) {
+        let usual = self.hints.is_empty().then(|| remedy(&self.error)).flatten();
+        for hint in self.hints.iter().map(String::as_str).chain(usual) {
             text.push_str(&format!("remedy: {}\n", Inert::block(hint)));
         }
         to.write_all(text.as_bytes())

@@ -37,7 +37,9 @@ fn killed_while_the_program_runs() {
         let child = until(env, "echo kept > made; rm gone; mkdir ready; sleep 100", "upper/ready");
         kill(child);
         assert!(!env.run_dir("last").join("manifest").exists());
-        env.run(["gc"]).assert_exit(0);
+        let cleaned = env.run(["gc"]);
+        cleaned.assert_exit(0).assert_stdout_has(": sealed what it changed");
+        assert!(!cleaned.stdout_text().contains("nothing"), "{}", cleaned.stdout_text());
         let manifest = env.manifest("last");
         assert_eq!(manifest.list(), ["deleted gone", "created made", "created ready"]);
         assert_eq!(manifest.bytes("after", "made"), b"kept\n");

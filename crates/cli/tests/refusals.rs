@@ -241,3 +241,13 @@ fn a_workspace_that_is_not_there() {
         .assert_stderr_has("remedy: ")
         .assert_stderr_has("--workspace");
 }
+
+#[test]
+fn a_run_that_is_not_there() {
+    let env = env();
+    for command in ["show", "logs", "events"] {
+        let asked = env.run([command, "nope"]);
+        asked.assert_exit(1).assert_stderr_has("remedy: ").assert_stderr_has("`cofferdam runs`");
+    }
+    env.run(["show"]).assert_exit(1).assert_stderr_has("remedy: ");
+}

@@ -47,8 +47,20 @@ pub struct Reconciled {
     pub whose: Whose,
     /// What was removed: processes, and what backends keep outside the run's directory.
     pub removed: Vec<String>,
+    /// What else was done, so that the run is over.
+    pub settled: Vec<Settled>,
     /// What would not go. The run stays marked, and the next clean-up tries again.
     pub left: Vec<String>,
+}
+
+/// What its owner did not come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settled {
+    /// What it changed was sealed, and can be applied.
+    Sealed,
+    /// How it ended was written down.
+    Closed,
 }
 
 /// Who left it behind.
@@ -81,7 +93,7 @@ pub fn reconcile_all(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, S
         if is_ours || !left.is_empty() {
             let removed: Vec<_> =
                 left.is_empty().then(|| format!("sandbox {name}")).into_iter().collect();
-            done.push(Reconciled { whose: Whose::Trial(name), removed, left });
+            done.push(Reconciled { whose: Whose::Trial(name), removed, settled: Vec::new(), left });
         }
     }
     ballast.keep();
@@ -108,7 +120,7 @@ fn reconcile_with(
             // One bad record must not keep everything else from running.
             Err(error) => {
                 let (whose, left) = (Whose::Run(run), vec![error.to_string()]);
-                done.push(Reconciled { whose, removed: Vec::new(), left });
+                done.push(Reconciled { whose, removed: Vec::new(), settled: Vec::new(), left });
                 continue;
             }
         };
@@ -121,15 +133,24 @@ fn reconcile_with(
         let mut events: Vec<EventKind> = removed.iter().map(|name| orphan(name)).collect();
         let was_closed = record.cleanup.is_some();
         let mut unsealed = None;
+        let mut settled = Vec::new();
         if left.is_empty() {
             let base = base(&mark, state.root())?;
             match seal_run(&store.dir(run), base, &mut record, &Halt::never(), &waste) {
                 Sealing::Nothing => {}
-                Sealing::Done(event) => events.push(event),
+                Sealing::Done(event) => {
+                    events.push(event);
+                    settled.push(Settled::Sealed);
+                }
                 // It was said before, when the run was closed.
                 Sealing::Failed { reason, again: Again::Yes, .. } if was_closed => {
                     let left = vec![format!("unsealed changes: {reason}")];
-                    done.push(Reconciled { whose: Whose::Run(run), removed, left });
+                    done.push(Reconciled {
+                        whose: Whose::Run(run),
+                        removed,
+                        settled: Vec::new(),
+                        left,
+                    });
                     continue;
                 }
                 Sealing::Failed { event, reason, again } => {
@@ -164,6 +185,9 @@ fn reconcile_with(
             left: left.clone(),
             evidence: Some(evidence),
         })?;
+        if !was_closed {
+            settled.push(Settled::Closed);
+        }
         let dir = store.dir(run);
         last_words::forget(&dir).map_err(StateError::io("remove", &dir))?;
         match unsealed {
@@ -171,7 +195,7 @@ fn reconcile_with(
             None if left.is_empty() => store.retire(run)?,
             None => {}
         }
-        done.push(Reconciled { whose: Whose::Run(run), removed, left });
+        done.push(Reconciled { whose: Whose::Run(run), removed, settled, left });
     }
     Ok(done)
 }
@@ -212,7 +236,7 @@ fn unrecorded(
         store.discard(run)?;
     }
     let found = !removed.is_empty() || !left.is_empty();
-    Ok(found.then_some(Reconciled { whose: Whose::Run(run), removed, left }))
+    Ok(found.then_some(Reconciled { whose: Whose::Run(run), removed, settled: Vec::new(), left }))
 }
 
 /// Finishes or takes back what somebody left who died while applying or undoing changes.
@@ -228,7 +252,7 @@ fn operations(
                 How::TakenBack => "taken back",
             };
             let removed = vec![format!("operation {operation} on its changes ({how})")];
-            Reconciled { whose: Whose::Run(run), removed, left }
+            Reconciled { whose: Whose::Run(run), removed, settled: Vec::new(), left }
         },
     );
     Ok(recovered.collect())
@@ -248,7 +272,12 @@ fn launchers(state: &StateDir, actor: &str) -> Result<Vec<Reconciled>, StateErro
             })
             .collect();
         Journal::new(state).append(&lines)?;
-        done.push(Reconciled { whose: Whose::Launcher(launcher), removed, left });
+        done.push(Reconciled {
+            whose: Whose::Launcher(launcher),
+            removed,
+            settled: Vec::new(),
+            left,
+        });
     }
     Ok(done)
 }
@@ -339,7 +368,12 @@ pub fn sweep_engines(
             .collect();
         Journal::new(state).append(&lines)?;
         if !removed.is_empty() || !left.is_empty() {
-            done.push(Reconciled { whose: Whose::Engine(backend), removed, left });
+            done.push(Reconciled {
+                whose: Whose::Engine(backend),
+                removed,
+                settled: Vec::new(),
+                left,
+            });
         }
     }
     Ok(done)

@@ -6,7 +6,7 @@ use clap::Args;
 use cofferdam_core::id::RunId;
 use cofferdam_core::quantity::Span;
 use cofferdam_sandbox::prune::{Pending, Pruned, prune};
-use cofferdam_sandbox::reconcile::{Whose, clear_waste, reconcile_all, sweep_engines};
+use cofferdam_sandbox::reconcile::{Settled, Whose, clear_waste, reconcile_all, sweep_engines};
 use cofferdam_sandbox::state::StateDir;
 use serde_json::json as object;
 
@@ -82,15 +82,20 @@ pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Resu
             writeln!(out, "{}", in_a_sentence(&kept))?;
         }
         for run in &done {
-            let removed =
-                if run.removed.is_empty() { "nothing".to_owned() } else { run.removed.join(", ") };
             let whose = match &run.whose {
                 Whose::Run(run) => format!("run {}", run.short()),
                 Whose::Launcher(name) => format!("launcher {name}"),
                 Whose::Trial(_) => "a doctor that died".to_owned(),
                 Whose::Engine(backend) => format!("{backend}, for a run that is not known"),
             };
-            writeln!(out, "{whose}: removed {removed}")?;
+            let mut words: Vec<&str> = run.settled.iter().map(|what| in_words(*what)).collect();
+            let removed = format!("removed {}", run.removed.join(", "));
+            if !run.removed.is_empty() {
+                words.insert(0, &removed);
+            }
+            if !words.is_empty() {
+                writeln!(out, "{whose}: {}", words.join("; "))?;
+            }
             for left in &run.left {
                 writeln!(out, "{whose}: STILL THERE: {left}")?;
             }
@@ -100,6 +105,13 @@ pub(crate) fn run(args: &GcArgs, context: &Context, out: &mut dyn Write) -> Resu
         }
     }
     Ok(if clean { Exit::Fine } else { Exit::Failed })
+}
+
+fn in_words(settled: Settled) -> &'static str {
+    match settled {
+        Settled::Sealed => "sealed what it changed",
+        Settled::Closed => "closed its record",
+    }
 }
 
 /// Runs that are old enough, and wait for somebody.
