@@ -301,6 +301,19 @@ fn shells_complete_the_classes() {
     assert!(script.stdout_text().contains("git-internals git-attributes ci commit-hooks"));
 }
 
+#[test]
+fn shells_complete_words_of_settings() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = env().run(["completions", shell]);
+        let text = script.stdout_text();
+        for words in [["stage", "direct", "readonly"], ["docker", "podman", "native"]] {
+            assert!(words.iter().all(|word| text.contains(word)), "{shell}");
+        }
+    }
+    let bash = env().run(["completions", "bash"]);
+    bash.assert_stdout_has("\"stage direct readonly\"").assert_stdout_has("\"auto docker podman");
+}
+
 /// `docs/handoff-classes.md` is what the table says. `COFFERDAM_BLESS=1` writes it anew.
 #[test]
 fn handoff_classes_reference_is_up_to_date() {

@@ -4,16 +4,18 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
+use cofferdam_core::backend::BackendChoice;
 use cofferdam_core::config::{Entries, Key, Layer};
 use cofferdam_core::env::{EnvName, Secret};
 use cofferdam_core::paths::Arg;
 use cofferdam_core::refusal::{Refusal, Rule};
-use cofferdam_core::spec::{Proof, SandboxSpec, Terminal};
+use cofferdam_core::spec::{Mode, Network, Proof, Pull, Relax, SandboxSpec, Terminal};
 
 use super::result::ResultArgs;
 use crate::asking::{OwnImage, Wanted};
 use crate::context::Context;
 use crate::failure::{Failure, refused};
+use crate::offered::Offered;
 use crate::switch::Switch;
 
 /// Run a command in a sandbox.
@@ -80,25 +82,25 @@ impl RunOptions {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SandboxArgs {
     /// Where to run: auto, docker, podman, native, local (no sandbox at all).
-    #[arg(long, value_name = "BACKEND")]
+    #[arg(long, value_name = "BACKEND", hide_possible_values = true, value_parser = Offered(&BackendChoice::NAMES))]
     pub(crate) sandbox: Option<String>,
     /// Container image, or `host` for the host's own system tree.
     #[arg(long)]
     pub(crate) image: Option<String>,
     /// When to fetch the image: never, missing, always.
-    #[arg(long, value_name = "WHEN")]
+    #[arg(long, value_name = "WHEN", hide_possible_values = true, value_parser = Offered(Pull::NAMES))]
     pub(crate) pull: Option<String>,
     /// The project directory [default: the current directory].
     #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKSPACE")]
     pub(crate) workspace: Option<PathBuf>,
     /// What the command may do to the workspace: stage, direct, readonly.
-    #[arg(long)]
+    #[arg(long, hide_possible_values = true, value_parser = Offered(Mode::NAMES))]
     pub(crate) mode: Option<String>,
     /// Directory to start in, below the workspace.
     #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKDIR")]
     pub(crate) workdir: Option<PathBuf>,
     /// What it can reach: none, allow, bridge, host.
-    #[arg(long)]
+    #[arg(long, hide_possible_values = true, value_parser = Offered(Network::NAMES))]
     pub(crate) network: Option<String>,
     /// A host it may reach with `--network allow` (repeatable).
     #[arg(long, value_name = "HOST[:PORT]")]
@@ -129,7 +131,7 @@ pub(crate) struct SandboxArgs {
     pub(crate) mount: Vec<String>,
     /// What of the forbidden the sandbox tries itself before the command: quick, full, or paranoid, which tries it
     /// again afterwards.
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", hide_possible_values = true, value_parser = Offered(Proof::NAMES))]
     pub(crate) receipt: Option<String>,
     /// The same as `--receipt paranoid`.
     #[arg(long, conflicts_with = "receipt")]
@@ -138,7 +140,7 @@ pub(crate) struct SandboxArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) runtime: Option<String>,
     /// Give a guarantee up by name: limits, landlock (repeatable).
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = Offered(Relax::NAMES))]
     pub(crate) relax: Vec<String>,
     /// Say yes to commands that `policy.commands` wants looked at first.
     #[arg(long)]
