@@ -181,6 +181,7 @@ mod tests {
             role: None,
             command: &task.command,
             workspace: &workspace,
+            root: None,
             allowed: &[],
             approval: None,
         };
