@@ -7,7 +7,10 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::termios::{
     OptionalActions, Termios, Winsize, isatty, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize,
 };
@@ -68,6 +71,31 @@ impl Drop for Raw {
         // A terminal that went away needs nothing put back.
         tcsetattr(&self.terminal, OptionalActions::Drain, &self.before).ok();
     }
+}
+
+/// What there is to hear from a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    Keys,
+    Quiet,
+    /// Its other end is closed: no key will come, and whatever is read from it is an end or an error.
+    Gone,
+}
+
+/// Waits for keys, no longer than `patience`. A signal ends the wait, too.
+pub fn listen(terminal: BorrowedFd<'_>, patience: Duration) -> Result<Line, SysError> {
+    let mut fds = [PollFd::from_borrowed_fd(terminal, PollFlags::IN)];
+    match poll(&mut fds, Timespec::try_from(patience).ok().as_ref()) {
+        Ok(_) => {}
+        Err(Errno::INTR) => return Ok(Line::Quiet),
+        Err(errno) => return Err(SysError::new("poll (terminal)", errno)),
+    }
+    let seen = fds[0].revents();
+    // What was typed before it went is not waited for: whoever typed it does not see what comes of it.
+    if seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        return Ok(Line::Gone);
+    }
+    Ok(if seen.is_empty() { Line::Quiet } else { Line::Keys })
 }
 
 /// For a process of its own: remembers how the terminal on its standard input is set, says so with a byte on

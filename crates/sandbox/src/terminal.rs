@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use cofferdam_native::SysError;
 use cofferdam_native::terminal::Raw;
-pub use cofferdam_native::terminal::{Size, calm, guard};
+pub use cofferdam_native::terminal::{Line, Size, calm, guard, listen};
 
 /// The word that makes this program the guard of a terminal.
 pub const WORD: &str = "terminal-guard";

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cofferdam_testkit::wait_until;
+
 use crate::{Bench, LINES};
 
 /// Types keys into a review on a terminal of its own, and gives back all that the terminal was sent.
@@ -182,6 +184,48 @@ fn leaving_and_being_ended_change_nothing_and_restore_the_terminal() {
     }
     let ended = format!("timeout --foreground -s TERM 1 {}", binary());
     assert!(is_restored(&review(&bench, &ended, "y")));
+    assert_eq!(bench.env.tree_hash(""), before);
+    bench.env.run(["diff", "--name-only"]).assert_stdout("a\n");
+}
+
+/// Whoever closes the window has said neither yes nor no, and wants no process that looks for keys for ever.
+#[test]
+fn a_terminal_that_goes_away_ends_it_and_nothing_is_applied() {
+    let bench = Bench::new();
+    bench.both("a", "old\n", "new\n");
+    bench.seal();
+    let before = bench.env.tree_hash("");
+    // With the signal that goes with it, deaf to that, and in a session that is not told.
+    for how in ["exec", "trap '' HUP; exec", "exec setsid -w"] {
+        let pid = bench.env.top().join("pid");
+        let inner = format!("sh -c 'echo $$ > {}; exec {}'", pid.display(), binary());
+        let line = format!("stty rows 24 cols 80; {how} {inner}");
+        let mut script = bench.env.program("script");
+        script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
+        let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(b"y").unwrap();
+        input.flush().unwrap();
+        // The page stands.
+        let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
+        let out = child.stdout.as_mut().unwrap();
+        while !String::from_utf8_lossy(&seen).contains("leave") {
+            let count = out.read(&mut piece).unwrap();
+            assert!(count > 0, "{how}: {}", String::from_utf8_lossy(&seen));
+            seen.extend_from_slice(&piece[..count]);
+        }
+        let review = fs::read_to_string(&pid).unwrap().trim().to_owned();
+        // It holds the other end of the terminal.
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let process = std::path::Path::new("/proc").join(&review);
+        let ended = wait_until(Duration::from_secs(5), || !process.exists());
+        if !ended {
+            std::process::Command::new("kill").args(["-KILL", &review]).status().unwrap();
+        }
+        assert!(ended, "{how}: it goes on without a terminal");
+        fs::remove_file(&pid).unwrap();
+    }
     assert_eq!(bench.env.tree_hash(""), before);
     bench.env.run(["diff", "--name-only"]).assert_stdout("a\n");
 }

@@ -1,11 +1,14 @@
 //! The terminal: keys in, pages out, and everything as it was before when it ends, however it ends.
 
+use std::io;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use cofferdam_core::inert::Inert;
+use cofferdam_sandbox::terminal::{Line, listen};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use signal_hook::SigId;
@@ -31,7 +34,14 @@ pub(super) fn show(
     // Restores the terminal after a panic, too.
     let mut terminal = ratatui::try_init().context("cannot take the terminal over")?;
     let shown = go(model, source, deeds, &mut terminal, &signals);
-    ratatui::try_restore().context("cannot give the terminal back")?;
+    let restored = ratatui::try_restore();
+    if listen(io::stdin().as_fd(), Duration::ZERO)? == Line::Gone {
+        // It needs nothing put back. Dropped, it would say on standard error that its cursor stays hidden, and panic
+        // where that is gone with it.
+        std::mem::forget(terminal);
+        return shown;
+    }
+    restored.context("cannot give the terminal back")?;
     shown
 }
 
@@ -97,13 +107,18 @@ fn act(
     Ok(())
 }
 
-/// The next key that means something; nothing where a signal asks us to end.
+/// The next key that means something; nothing where a signal asks us to end, or nobody is there to press one.
 fn next_key(signals: &Signals) -> Result<Option<Key>, Failure> {
+    let stdin = io::stdin();
+    // Keys that were read together are handed out first, one by one.
+    let mut patience = Duration::ZERO;
     loop {
-        if signals.came() {
+        // Asked about a terminal that is gone, whoever reads keys would try for ever, and hear no signal.
+        if signals.came() || listen(stdin.as_fd(), patience)? == Line::Gone {
             return Ok(None);
         }
-        if !event::poll(LOOK_UP)? {
+        if !event::poll(Duration::ZERO)? {
+            patience = LOOK_UP;
             continue;
         }
         match event::read()? {
