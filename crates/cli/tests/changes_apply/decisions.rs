@@ -55,6 +55,24 @@ fn mass_deletion_needs_a_yes() {
     assert_eq!(tree(&env), before);
 }
 
+/// Of what is proposed, each works: who leaves what is blocked has still to say yes to how much there is.
+#[test]
+fn what_is_proposed_about_too_much_is_not_refused_again() {
+    let env = env();
+    env.host_config("changes: {budget: {files: 10}}");
+    stage(
+        &env,
+        "seq 20 | xargs touch; mkdir -p .github/workflows; echo x > .github/workflows/ci.yml",
+    );
+    let refused = env.run(["apply"]);
+    let said = refused.assert_exit(3).stderr_text().into_owned();
+    let line = said.lines().find_map(|line| line.strip_prefix("remedy: to leave these: "));
+    assert!(line.is_some_and(|line| line.ends_with(" --rest --allow-budget")), "{said}");
+    env.run(["apply", "--rest", "--allow-budget"]).assert_exit(0);
+    assert!(env.workspace().join("20").exists());
+    assert!(!env.workspace().join(".github/workflows/ci.yml").exists());
+}
+
 #[test]
 fn a_blocked_file_keeps_the_directory_that_it_is_in() {
     let env = env();

@@ -194,7 +194,9 @@ fn refusal(
     }
     if has(Why::Gate) || has(Why::Conflict) {
         if !args.rest {
-            failure = failure.hint(format!("to leave these: {again} --rest"));
+            // How much there is does not depend on what is left out.
+            let budget = if has(Why::Budget) { " --allow-budget" } else { "" };
+            failure = failure.hint(format!("to leave these: {again} --rest{budget}"));
         }
         failure = failure.hint(format!("to throw one away: {me} discard {run} PATH"));
     }
