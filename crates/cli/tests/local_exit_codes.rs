@@ -32,10 +32,12 @@ fn not_found_and_not_executable() {
 }
 
 #[test]
-fn a_missing_workdir_is_our_failure_and_not_the_commands() {
+fn a_missing_workdir_is_refused_and_not_the_commands_failure() {
     let env = env();
-    local(&env, &["--workdir", "nowhere", "--", "true"]).assert_exit(125);
-    assert_eq!(env.latest_record()["outcome"]["class"], "sandbox_failure");
+    local(&env, &["--workdir", "nowhere", "--", "true"])
+        .assert_exit(125)
+        .assert_stderr_has("remedy: name a directory");
+    assert_eq!(env.latest_record()["outcome"]["class"], "refused");
 }
 
 #[test]

@@ -24,6 +24,27 @@ fn codes_and_signals() {
     });
 }
 
+/// Nothing ran, because something was asked for that is not there: not a failure of the sandbox.
+#[test]
+fn a_directory_that_is_not_there_is_refused() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        env.file("plain", "text");
+        for workdir in ["nowhere", "plain", "/nowhere"] {
+            let done = claim::run(env, &["--workdir", workdir], "true");
+            done.assert_exit(125).assert_stderr_has("cannot enter").assert_stderr_has("remedy: ");
+            assert!(!done.stderr_text().contains("sandbox itself"), "{}", done.stderr_text());
+            assert_eq!(env.latest_record()["outcome"]["class"], "refused");
+        }
+    });
+    let env = TestEnv::with_binary(BINARY);
+    env.run(["session", "start", "--relax", "limits"]).assert_exit(0);
+    let done = env.run(["session", "exec", "last", "--workdir", "nowhere", "--", "true"]);
+    done.assert_exit(125).assert_stderr_has("remedy: ");
+    let jobs = env.run(["session", "jobs", "last", "--json"]).json();
+    assert_eq!(jobs[0]["outcome"]["class"], "refused", "{jobs}");
+    env.run(["session", "stop", "last"]).assert_exit(0);
+}
+
 /// A code of the command's own is told from a death, whatever number it has.
 #[test]
 fn a_code_like_that_of_a_signal_is_a_code() {

@@ -54,7 +54,7 @@ use rustix::fs::fstat;
 use serde_json::{Value, json};
 
 use super::bounds::patience;
-use super::local::passage;
+use super::local::{NAME_A_DIRECTORY, passage};
 use super::{Finish, Observer, Stage, Standing, native};
 use crate::engine::{Engine, EngineError, Flavor, Patience, Sight, at};
 use crate::first::runs_anywhere;
@@ -147,6 +147,10 @@ pub(crate) fn run(plan: &Plan, stage: &Stage<'_>, observer: &mut dyn Observer) -
         Err(Trouble::Canceled(signal)) => {
             let message = format!("stopped by signal {signal} before it was started");
             (Outcome::ended(OutcomeClass::Canceled, Some(signal), message), None)
+        }
+        Err(trouble @ Trouble::Workdir(_)) => {
+            let message = format!("{trouble}; remedy: {NAME_A_DIRECTORY}");
+            (Outcome::ended(OutcomeClass::Refused, None, message), None)
         }
         Err(trouble) => {
             (Outcome::ended(OutcomeClass::SandboxFailure, None, trouble.to_string()), None)

@@ -83,17 +83,23 @@ pub(crate) fn passage<'a>(streams: Streams<'a>) -> Passage<'a> {
     Passage { stdout: streams.stdout, stderr: streams.stderr, stdin: streams.stdin }
 }
 
+/// What helps where there is no such directory to work in.
+pub(crate) const NAME_A_DIRECTORY: &str =
+    "name a directory that is there inside; a relative one begins at the workspace";
+
 /// An error in words, with its cause; and what would help, where it is known.
 pub(crate) fn told(error: &StartError) -> (String, Option<String>) {
     let cause = std::error::Error::source(error).map(|source| format!(": {source}"));
     let remedy = match error {
         StartError::Confine(error) => Some(error.remedy()),
+        StartError::Workdir { .. } => Some(NAME_A_DIRECTORY.to_owned()),
         _ => None,
     };
     (format!("{error}{}", cause.unwrap_or_default()), remedy)
 }
 
-/// A command that could not be executed has an exit code of its own; anything else is our failure.
+/// A command that could not be executed has an exit code of its own, and a directory that is not there is not given;
+/// anything else is our failure.
 pub(crate) fn not_started(error: &StartError) -> Finish {
     let (message, remedy) = told(error);
     let remedy = remedy.map(|remedy| format!("; remedy: {remedy}")).unwrap_or_default();
@@ -101,10 +107,10 @@ pub(crate) fn not_started(error: &StartError) -> Finish {
     let outcome = match error {
         StartError::NotFound { .. } => Outcome::exited(exit_code::NOT_FOUND.into()),
         StartError::NotExecutable { .. } => Outcome::exited(exit_code::NOT_EXECUTABLE.into()),
-        StartError::Workdir { .. }
-        | StartError::Sys(_)
-        | StartError::Confine(_)
-        | StartError::Spawn { .. } => Outcome::ended(OutcomeClass::SandboxFailure, None, ""),
+        StartError::Workdir { .. } => Outcome::ended(OutcomeClass::Refused, None, ""),
+        StartError::Sys(_) | StartError::Confine(_) | StartError::Spawn { .. } => {
+            Outcome::ended(OutcomeClass::SandboxFailure, None, "")
+        }
     };
     Finish { outcome: outcome.with_message(message), usage: None, cleanup: Cleanup::terminated() }
 }
