@@ -45,6 +45,30 @@ fn a_directory_that_is_not_there_is_refused() {
     env.run(["session", "stop", "last"]).assert_exit(0);
 }
 
+/// Output that has nowhere to go ends the command, and it is said what could not be written.
+#[test]
+fn an_output_that_cannot_be_written_is_named() {
+    let env = TestEnv::with_binary(BINARY);
+    for backend in [claim::sandbox(&env), vec!["--sandbox", "local"]] {
+        let full = |script: &str| {
+            let mut cofferdam = env.cofferdam();
+            cofferdam.args(["run", "--quiet"]).args(&backend).args(["--", "sh", "-c", script]);
+            let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+            let child = cofferdam.stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+            let done = child.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert!(said.contains("standard output cannot be written: No space left"), "{said}");
+            assert!(!said.contains("lost the"), "{said}");
+            (done.status.code(), env.latest_record()["outcome"]["class"].clone())
+        };
+        // Stopped, as where a disk is full.
+        assert_eq!(full("while :; do echo more; done"), (Some(137), "canceled".into()));
+        // Not taken for a success.
+        let (code, _) = full("echo once");
+        assert!(code.is_some_and(|code| code != 0), "{code:?}");
+    }
+}
+
 /// A code of the command's own is told from a death, whatever number it has.
 #[test]
 fn a_code_like_that_of_a_signal_is_a_code() {

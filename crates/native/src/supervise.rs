@@ -82,6 +82,11 @@ pub enum Cause {
     DiskFull {
         kept: u64,
     },
+    /// What it printed could not be written any further: this stream, for this reason.
+    Unwritable {
+        stream: StreamName,
+        errno: i32,
+    },
     /// We were told to stop by this signal and passed it on.
     Canceled(i32),
 }
@@ -327,6 +332,12 @@ impl Supervisor<'_> {
             if ready && stream.step(self.watch)? {
                 self.last_output = Instant::now();
             }
+        }
+        if let Some((stream, errno)) = self.streams.iter_mut().find_map(Stream::take_lost)
+            && self.cause == Cause::Own
+        {
+            self.cause = Cause::Unwritable { stream, errno };
+            self.stop("output", Signal::KILL)?;
         }
         if let Some(pump) = self.stdin.as_mut().filter(|_| ready.stdin)
             && !pump.step()?

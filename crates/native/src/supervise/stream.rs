@@ -28,6 +28,8 @@ pub(super) struct Stream<'a> {
     is_talkative: bool,
     /// The part of `buffer` that still has to be written.
     pending: std::ops::Range<usize>,
+    /// Why nothing can be written any more, until that is heard.
+    lost: Option<Errno>,
 }
 
 impl<'a> Stream<'a> {
@@ -46,12 +48,18 @@ impl<'a> Stream<'a> {
         };
         let buffer = vec![0; FIRST_PIECE];
         let is_talkative = false;
-        Ok(Self { name, from, to, to_may_block, buffer, is_talkative, pending: 0..0 })
+        let (pending, lost) = (0..0, None);
+        Ok(Self { name, from, to, to_may_block, buffer, is_talkative, pending, lost })
     }
 
     /// Where more may still come from.
     pub(super) fn into_rest(self) -> Option<(StreamName, OwnedFd)> {
         self.from.map(|from| (self.name, from))
+    }
+
+    /// Whether its far end has failed, and by which error.
+    pub(super) fn take_lost(&mut self) -> Option<(StreamName, i32)> {
+        self.lost.take().map(|errno| (self.name, errno.raw_os_error()))
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -128,7 +136,12 @@ impl<'a> Stream<'a> {
                     self.from = None;
                     self.to = None;
                 }
-                Err(errno) => return Err(SysError::new("write (output)", errno)),
+                // What is still to come is kept, and goes nowhere.
+                Err(errno) => {
+                    self.pending = 0..0;
+                    self.to = None;
+                    self.lost = Some(errno);
+                }
             }
             if self.to_may_block {
                 return Ok(());

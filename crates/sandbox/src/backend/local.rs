@@ -10,7 +10,7 @@ use cofferdam_core::receipt::{Cleanup, CleanupReceipt};
 use cofferdam_core::result;
 use cofferdam_native::RESULT;
 use cofferdam_native::process::{Launch, Process, StartError, StdinKind};
-use cofferdam_native::supervise::{Cause, Ended, Passage, Status, supervise};
+use cofferdam_native::supervise::{Cause, Ended, Passage, Status, StreamName, supervise};
 
 use super::bounds::{disk_full, patience};
 use super::{Finish, Observer, Stage, Standing, Streams};
@@ -123,6 +123,22 @@ fn finish(plan: &Plan, ended: Ended) -> Finish {
     Finish { outcome, usage: Some(ended.usage), cleanup: Cleanup { receipt, left } }
 }
 
+/// What a command comes to whose output has nowhere to go. One that had ended before it could be stopped keeps a code
+/// that tells of a failure; but a success that nobody got is none.
+fn unwritable(own: Outcome, stream: StreamName, errno: i32) -> Outcome {
+    let name = match stream {
+        StreamName::Stdout => "standard output",
+        StreamName::Stderr => "standard error",
+    };
+    let why = std::io::Error::from_raw_os_error(errno);
+    let message = format!("{name} cannot be written: {why}");
+    match own.exit_code {
+        None => Outcome { class: OutcomeClass::Canceled, ..own.with_message(message) },
+        Some(0) => Outcome::ended(OutcomeClass::SandboxFailure, None, message),
+        Some(_) => own.with_message(message),
+    }
+}
+
 pub(super) fn outcome(plan: &Plan, status: Status, cause: Cause) -> Outcome {
     let own = match status {
         Status::Exited(code) => Outcome::exited(code),
@@ -138,6 +154,7 @@ pub(super) fn outcome(plan: &Plan, status: Status, cause: Cause) -> Outcome {
             (OutcomeClass::TimedOut, format!("no output for {span}"))
         }
         Cause::DiskFull { kept } => (OutcomeClass::Canceled, disk_full(kept)),
+        Cause::Unwritable { stream, errno } => return unwritable(own, stream, errno),
         Cause::Canceled(signal) => {
             let signal_of = own.signal.or(Some(signal));
             let message = format!("stopped by signal {signal}");
