@@ -1,6 +1,6 @@
 //! Bad input: one clear error, exit 125, nothing was run, and the refusal is on record.
 
-use cofferdam_testkit::{Finished, TestEnv};
+use cofferdam_testkit::{Finished, SmallDisk, TestEnv};
 
 fn env() -> TestEnv {
     TestEnv::with_binary(env!("CARGO_BIN_EXE_cofferdam"))
@@ -217,6 +217,22 @@ fn an_apply_of_what_is_not_staged() {
     }
     env.host_config("sandbox: { mode: readonly }");
     refused(&env, &["--apply", "--relax", "limits"]).assert_stderr_has("--mode readonly");
+}
+
+/// It is no fault of the host that nothing can be written there.
+#[test]
+fn direct_writes_to_a_file_system_that_takes_none() {
+    let env = env();
+    let disk = SmallDisk::at(env.top().join("disk"), "1m");
+    let remounted =
+        std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(disk.dir()).status();
+    assert!(remounted.unwrap().success());
+    let place = disk.dir().to_str().unwrap();
+    refused(&env, &["--relax", "limits", "--workspace", place, "--mode", "direct"])
+        .assert_stderr_has("is on a read-only file system")
+        .assert_stderr_has("--mode stage");
+    let words = ["run", "--relax", "limits", "--workspace", place, "--", "touch", "made"];
+    env.run(words).assert_exit(0);
 }
 
 /// Ceilings in a file that nobody reads would hold nothing.

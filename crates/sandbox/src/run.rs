@@ -96,6 +96,7 @@ pub fn prepare(
     }
     let plan = plan(spec, policy, &caps)?;
     backend::bounds::leaves_room(&plan, state)?;
+    backend::bounds::can_be_written(&plan)?;
     if plan.purpose.is_command() {
         shell::obey(&plan.commands.policy, plan.commands.approval, &plan.command)?;
     }

@@ -8,6 +8,7 @@ use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_core::spec::Mode;
 use cofferdam_native::reserve::{Lookout, Reserve};
 use cofferdam_native::supervise::Patience;
+use rustix::fs::{StatVfsMountFlags, statvfs};
 
 /// With what is to stay free of the disk that is written to, where `dir` is the run's own directory.
 pub(crate) fn patience<'a>(plan: &'a Plan, dir: &'a Path) -> Patience<'a> {
@@ -48,6 +49,27 @@ fn rounded(bytes: u64) -> ByteSize {
 
 pub(crate) fn reserve<'a>(plan: &Plan, dir: &'a Path) -> Reserve<'a> {
     Reserve { dir, bytes: plan.limits.disk_reserve.0 }
+}
+
+/// Who is to write to the workspace itself can do so.
+pub(crate) fn can_be_written(plan: &Plan) -> Result<(), Refusal> {
+    if plan.workspace.mode != Mode::Direct || !plan.backend.confines() {
+        return Ok(());
+    }
+    let place = &plan.workspace.source.real;
+    // Where it cannot be told, whoever mounts it finds out.
+    let is_readonly =
+        statvfs(&**place).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY));
+    if !is_readonly {
+        return Ok(());
+    }
+    Err(Refusal {
+        rule: Rule::HostRange,
+        field: "sandbox.mode".to_owned(),
+        message: format!("the workspace {} is on a read-only file system", place.display()),
+        remedy: "leave `--mode direct` out: with `--mode stage` what is written is kept apart"
+            .to_owned(),
+    })
 }
 
 /// A run that would be stopped at once is not begun.
