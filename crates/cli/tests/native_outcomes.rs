@@ -45,6 +45,24 @@ fn a_directory_that_is_not_there_is_refused() {
     env.run(["session", "stop", "last"]).assert_exit(0);
 }
 
+/// The file is there: what it names is what is missing.
+#[test]
+fn a_script_without_its_interpreter_cannot_be_executed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    claim::as_root_and_as_user(BINARY, |env| {
+        for (name, text) in [("bs", "#!/nope/x -f\ntrue\n"), ("spaced", "#! /nope/x\n")] {
+            let script = env.file(name, text);
+            std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+            for backend in [claim::sandbox(env), vec!["--sandbox", "local"]] {
+                let program = format!("./{name}");
+                let words = ["run"].into_iter().chain(backend).chain(["--", &program]);
+                let done = env.run(words);
+                done.assert_exit(126).assert_stderr_has("its interpreter /nope/x is not there");
+            }
+        }
+    });
+}
+
 /// Output that has nowhere to go ends the command, and it is said what could not be written.
 #[test]
 fn an_output_that_cannot_be_written_is_named() {

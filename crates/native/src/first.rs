@@ -25,6 +25,7 @@ use rustix::termios::isatty;
 use crate::channel::Channel;
 use crate::confined::ConfineError;
 use crate::init;
+use crate::interpreter;
 use crate::line;
 use crate::process::StartError;
 use crate::prove::{self, Ground};
@@ -119,6 +120,10 @@ pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
         return Err(abandoned().into());
     }
     let child = command.spawn().map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound if interpreter::is_there(program, Path::new("")) => {
+            let lack = interpreter::missing(Path::new(program));
+            StartError::NoInterpreter { program: name(), lack }
+        }
         io::ErrorKind::NotFound => StartError::NotFound { program: name() },
         io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => {
             StartError::NotExecutable { program: name(), source }

@@ -223,7 +223,7 @@ fn start(order: Order, ends: Ends<'_>) -> Report {
     }
     match execute(order, ends) {
         Ok(pid) => Report::Started { pid },
-        Err(NotExecuted { path, errno }) => Report::NotExecuted { path, errno },
+        Err(NotExecuted { path, errno, lack }) => Report::NotExecuted { path, errno, lack },
     }
 }
 
@@ -233,7 +233,8 @@ fn start_on_terminal(order: Order) -> (Report, Option<OwnedFd>) {
         Ok((master, path)) => (start(order, Ends::Terminal(&path)), Some(master)),
         Err(errno) => {
             let path = "a terminal".to_owned();
-            (Report::NotExecuted { path, errno: errno.raw_os_error() }, None)
+            let errno = errno.raw_os_error();
+            (Report::NotExecuted { path, errno, lack: None }, None)
         }
     }
 }

@@ -44,6 +44,7 @@ pub mod detach;
 pub mod first;
 mod identity;
 mod init;
+mod interpreter;
 mod kernel_text;
 pub mod landlock;
 pub mod line;

@@ -15,6 +15,7 @@ use crate::cgroup::OomTally;
 use crate::channel::Channel;
 use crate::confined::ConfineError;
 use crate::descendants::Bystanders;
+use crate::interpreter;
 use crate::sys::{self, SysError};
 use crate::terminal::Size;
 
@@ -95,6 +96,9 @@ pub enum StartError {
     NotFound { program: String },
     #[error("{program}: cannot be executed")]
     NotExecutable { program: String, source: io::Error },
+    /// The program is there, and what would execute it is not.
+    #[error("{program}: {lack}")]
+    NoInterpreter { program: String, lack: String },
     #[error("cannot enter {path}")]
     Workdir { path: PathBuf, source: io::Error },
     /// Its sandbox did not come to be.
@@ -141,6 +145,10 @@ impl Process {
             .stderr(Stdio::piped());
         sys::die_with_parent(&mut command);
         let mut child = command.spawn().map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound if interpreter::is_there(argv0, &launch.workdir) => {
+                let lack = interpreter::missing(&launch.workdir.join(argv0));
+                StartError::NoInterpreter { program: program(), lack }
+            }
             io::ErrorKind::NotFound => StartError::NotFound { program: program() },
             io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => {
                 StartError::NotExecutable { program: program(), source }

@@ -19,6 +19,8 @@ pub(crate) enum Report {
     NotExecuted {
         path: String,
         errno: i32,
+        /// What a program that is there lacks.
+        lack: Option<String>,
     },
     /// Confined, and seen to be like this; waits for its order.
     Ready(Facts),
@@ -123,8 +125,9 @@ impl Report {
                 fields.push(&failed.errno.to_le_bytes()).text(&failed.call);
                 fields.text(failed.subject.as_deref().unwrap_or_default());
             }
-            Self::NotExecuted { path, errno } => {
+            Self::NotExecuted { path, errno, lack } => {
                 fields.push(b"not executed").push(&errno.to_le_bytes()).text(path);
+                fields.text(lack.as_deref().unwrap_or_default());
             }
             Self::Ready(facts) => {
                 fields.push(b"ready").text(&facts.privileges).text(&facts.seccomp);
@@ -181,6 +184,7 @@ impl Report {
             b"not executed" => Self::NotExecuted {
                 errno: i32::from_le_bytes(take(f)?.try_into().ok()?),
                 path: take_text(f)?,
+                lack: Some(take_text(f)?).filter(|text| !text.is_empty()),
             },
             b"ready" => Self::Ready(Facts {
                 privileges: take_text(f)?,

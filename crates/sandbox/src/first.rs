@@ -93,7 +93,9 @@ pub fn run(
         Err(error) => {
             let code = match error {
                 StartError::NotFound { .. } => exit_code::NOT_FOUND,
-                StartError::NotExecutable { .. } => exit_code::NOT_EXECUTABLE,
+                StartError::NotExecutable { .. } | StartError::NoInterpreter { .. } => {
+                    exit_code::NOT_EXECUTABLE
+                }
                 _ => exit_code::NOT_RUN,
             };
             Err((code, crate::backend::local::told(&error).0))

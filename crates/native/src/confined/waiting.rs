@@ -180,7 +180,10 @@ pub(super) fn await_started(
     let (report, descriptors) = await_message(control)?;
     match report {
         Some(Report::Started { pid }) => Ok((pid, descriptors)),
-        Some(Report::NotExecuted { path, errno }) => Err(not_executed(path, errno)),
+        Some(Report::NotExecuted { path: program, lack: Some(lack), .. }) => {
+            Err(StartError::NoInterpreter { program, lack })
+        }
+        Some(Report::NotExecuted { path, errno, lack: None }) => Err(not_executed(path, errno)),
         Some(Report::Failed(failed)) if failed.step == Step::Workdir => Err(StartError::Workdir {
             path: plan.workdir.0.clone(),
             source: io::Error::from_raw_os_error(failed.errno),

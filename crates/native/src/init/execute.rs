@@ -6,23 +6,28 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
+use crate::interpreter;
 use crate::order::Order;
 use crate::sys::spawn::{Ends, Image, spawn};
 
 pub(super) struct NotExecuted {
     pub(super) path: String,
     pub(super) errno: i32,
+    /// What a program that is there lacks.
+    pub(super) lack: Option<String>,
 }
 
 /// What exists and may not be executed is passed over, but remembered.
 pub(super) fn execute(order: Order, ends: Ends<'_>) -> Result<i32, NotExecuted> {
     let program = order.argv.first().map(|arg| OsStr::from_bytes(arg.as_bytes()).to_owned());
     let program = program.unwrap_or_default();
-    let mut failure = NotExecuted { path: program.display().to_string(), errno: libc::ENOENT };
+    let path = program.display().to_string();
+    let mut failure = NotExecuted { path, errno: libc::ENOENT, lack: None };
     let image = Image::new(order.argv, order.env);
     for candidate in candidates(&program, &order.search) {
         let path = OsStr::from_bytes(candidate.as_bytes());
-        let answer = match access(Path::new(path), Access::EXEC_OK) {
+        let is_there = access(Path::new(path), Access::EXEC_OK);
+        let answer = match is_there {
             Ok(()) => {
                 spawn(&candidate, &image, ends).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO))
             }
@@ -30,9 +35,14 @@ pub(super) fn execute(order: Order, ends: Ends<'_>) -> Result<i32, NotExecuted> 
         };
         match answer {
             Ok(pid) => return Ok(pid),
+            // A shell would not look any further either.
+            Err(errno @ libc::ENOENT) if is_there.is_ok() => {
+                let lack = Some(interpreter::missing(Path::new(path)));
+                return Err(NotExecuted { path: path.display().to_string(), errno, lack });
+            }
             Err(libc::ENOENT | libc::ENOTDIR) => {}
             Err(errno) => {
-                failure = NotExecuted { path: path.display().to_string(), errno };
+                failure = NotExecuted { path: path.display().to_string(), errno, lack: None };
                 if errno != libc::EACCES {
                     break;
                 }

@@ -106,7 +106,9 @@ pub(crate) fn not_started(error: &StartError) -> Finish {
     let message = format!("{message}{remedy}");
     let outcome = match error {
         StartError::NotFound { .. } => Outcome::exited(exit_code::NOT_FOUND.into()),
-        StartError::NotExecutable { .. } => Outcome::exited(exit_code::NOT_EXECUTABLE.into()),
+        StartError::NotExecutable { .. } | StartError::NoInterpreter { .. } => {
+            Outcome::exited(exit_code::NOT_EXECUTABLE.into())
+        }
         StartError::Workdir { .. } => Outcome::ended(OutcomeClass::Refused, None, ""),
         StartError::Sys(_) | StartError::Confine(_) | StartError::Spawn { .. } => {
             Outcome::ended(OutcomeClass::SandboxFailure, None, "")

@@ -1,0 +1,30 @@
+//! What a script names in its first line: where that is missing, the kernel says of the script that it is not there.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+/// No more of the first line counts for the kernel either.
+const FIRST_LINE: u64 = 256;
+
+/// How it is told what a file that is there lacks to be executed.
+pub(crate) fn missing(program: &Path) -> String {
+    match named(program) {
+        Some(path) => format!("its interpreter {path} is not there"),
+        None => "its interpreter is not there".to_owned(),
+    }
+}
+
+/// Whether a program that was not found is there all the same. A name without a slash was looked for elsewhere.
+pub(crate) fn is_there(program: &OsStr, workdir: &Path) -> bool {
+    program.as_encoded_bytes().contains(&b'/') && workdir.join(program).exists()
+}
+
+fn named(program: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    File::open(program).ok()?.take(FIRST_LINE).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    line.split_ascii_whitespace().next().map(str::to_owned)
+}
