@@ -143,3 +143,38 @@ fn no_other_file_is_given_out() {
         assert_eq!(give(name, &HeaderMap::new()).status(), StatusCode::NOT_FOUND, "{name}");
     }
 }
+
+/// What the page takes for not plainly visible, as ranges of the class in `inert.js`.
+fn hidden_on_the_page(script: &str) -> Vec<(u32, u32)> {
+    let (_, rest) = script.split_once("new RegExp(").unwrap();
+    let (class, _) = rest.split_once("]\"").unwrap();
+    let code = |text: &str| {
+        let hex = text.trim_matches(|c: char| !c.is_ascii_hexdigit());
+        u32::from_str_radix(hex, 16).unwrap()
+    };
+    let class: String = class.chars().filter(|c| !"\" +\n[".contains(*c)).collect();
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    let mut to = false;
+    for one in class.split("\\\\u").skip(1) {
+        let at = code(one);
+        match ranges.last_mut().filter(|_| to) {
+            Some(range) => range.1 = at,
+            None => ranges.push((at, at)),
+        }
+        to = one.ends_with('-');
+    }
+    ranges
+}
+
+/// The page and the terminal have one opinion of what is plainly visible.
+#[test]
+fn the_page_hides_what_the_terminal_does() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ui/inert.js");
+    let hidden = hidden_on_the_page(&std::fs::read_to_string(path).unwrap());
+    let is_hidden = |c: char| hidden.iter().any(|(from, to)| (*from..=*to).contains(&c.into()));
+    for c in (0..=0x10_FFFF).filter_map(char::from_u32).filter(|c| *c != '\\') {
+        let text = c.to_string();
+        let plain = cofferdam_core::inert::Inert::line(&text).to_string() == text;
+        assert_eq!(is_hidden(c), !plain, "{:x}", u32::from(c));
+    }
+}
