@@ -11,6 +11,7 @@ use cofferdam_core::command::Approval;
 use cofferdam_core::config::{Anchor, Key, Layer, Resolved, Settings};
 use cofferdam_core::control::admission::{admit, let_in, terms};
 use cofferdam_core::paths::{Arg, ExactPath};
+use cofferdam_core::plan::Guarded;
 use cofferdam_core::policy::Ceiling;
 use cofferdam_core::refusal::Refusal;
 use cofferdam_core::result::ResultRule;
@@ -86,6 +87,7 @@ impl HostDesk {
             places: places(context),
         };
         let mut request = assemble(&settings, ask)?;
+        past_no_review(order, &request)?;
         if let Some(role) = order.role {
             let roles = &mut request.policy.roles;
             let here = roles.remove(&role.name).unwrap_or_default();
@@ -94,6 +96,15 @@ impl HostDesk {
         }
         Ok(request)
     }
+}
+
+/// A project's tree is allowed as the source of mounts wherever a task works, and is staged there all the same.
+fn past_no_review(order: &Order<'_>, request: &Request) -> Result<(), Refusal> {
+    let Some(root) = order.root else { return Ok(()) };
+    let tree = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let mode = order.task.execution_mode.writes();
+    let tree = Guarded { name: "the project", tree: &tree, mode, blocked: &request.spec.blocked };
+    request.spec.mounts.iter().try_for_each(|mount| tree.check(mount))
 }
 
 /// What may be mounted beside the workspace. The project's root is one of them, as where it is the workspace: unless the

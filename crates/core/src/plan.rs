@@ -31,6 +31,7 @@ use crate::spec::{
 };
 pub use exec::ExecSpec;
 pub use profile::Profile;
+pub use rules::Guarded;
 
 /// Where the workspace stands inside every sandbox.
 pub const WORKSPACE: &str = "/workspace";

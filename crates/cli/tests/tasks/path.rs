@@ -125,7 +125,7 @@ fn a_shared_workspace_is_worked_on_and_an_empty_one_stays_empty() {
     assert_eq!(ended.result.changes.unwrap().created, 1);
     assert_eq!(place.run(&["task", "logs", &none.to_string()]).stdout_text(), "");
     let refused = place.run(&["task", "apply", "--reviewed", &none.to_string()]);
-    refused.assert_exit(1);
+    refused.assert_exit(2);
     assert!(refused.stderr_text().contains("nowhere to apply"), "{}", refused.stderr_text());
     let empty = env.top().join("state/cofferdam-runner/empty");
     assert_eq!(fs::read_dir(empty).unwrap().count(), 0);
@@ -219,6 +219,36 @@ fn what_is_mounted_from_the_project_is_the_same_to_server_and_runner_wherever_th
             assert_eq!(said.stdout_text(), "from the root", "{mode} {mount}");
         }
     }
+}
+
+/// Its tree is staged wherever a task works: what a task writes is reviewed, and what is hidden stays hidden.
+#[test]
+fn a_mount_is_no_way_past_the_review_of_a_project() {
+    let env = TestEnv::with_binary(BINARY);
+    let place = Place::new(&env, None);
+    env.file("data/word", "from the root");
+    env.file(".env", "SECRET=1");
+    git(&env, &["init", "--quiet"]);
+    git(&env, &["commit", "--quiet", "--allow-empty", "-m", "one"]);
+    place.run(&["project", "create", "shop"]).assert_exit(0);
+    for mode in ["no-workspace", "isolated-worktree"] {
+        for (mount, why) in [
+            ("data:/x:rw", "is part of the project, which is stage, and would be writable"),
+            (".:/x", "would show what sandbox.blocked hides in the project"),
+        ] {
+            let asked = ["task", "create", "--project", "shop", "--mode", mode, "--mount", mount];
+            let refused = place.run(&[&asked[..], &NATIVE, &["--", "true"]].concat());
+            refused.assert_exit(2);
+            assert!(
+                refused.stderr_text().contains(why),
+                "{mode} {mount}: {}",
+                refused.stderr_text()
+            );
+        }
+    }
+    let asked = ["--project", "shop", "--mode", "shared-workspace", "--mount", "data:/x:rw"];
+    let task = place.task(&[&asked[..], &NATIVE, &["--", "sh", "-c", "echo x > /x/y"]].concat());
+    assert_eq!(place.ended(task).state, TaskState::Succeeded, "the twin, which writes directly");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::id::{ProjectId, RunnerId, TaskId, WorkflowRunId};
 use super::state::TaskState;
+use crate::spec::Mode;
 use crate::stamp::Stamp;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -20,6 +21,16 @@ pub enum ExecutionMode {
     IsolatedWorktree,
     /// Staged, in a container; needs a `sandbox` block.
     DockerSandbox,
+}
+
+impl ExecutionMode {
+    /// How a task of this mode writes to its project's tree: a mount is no other way.
+    pub fn writes(self) -> Mode {
+        match self {
+            Self::SharedWorkspace => Mode::Direct,
+            Self::NoWorkspace | Self::IsolatedWorktree | Self::DockerSandbox => Mode::Stage,
+        }
+    }
 }
 
 /// What a container is asked for.

@@ -277,36 +277,53 @@ pub(super) fn from(spec: &SandboxSpec, caps: &Caps) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A mount must not be a second door into the workspace: to writing where it is staged or read-only, nor to
-/// what is blocked in it.
+/// No mount is a second door into the workspace.
 pub(super) fn no_second_door(spec: &SandboxSpec) -> Result<(), Refusal> {
-    let workspace = &spec.workspace.real;
-    for mount in spec.mounts.iter().filter(|mount| overlap(&mount.source.real, workspace)) {
+    let tree = Guarded {
+        name: "the workspace",
+        tree: &spec.workspace.real,
+        mode: spec.mode,
+        blocked: &spec.blocked,
+    };
+    spec.mounts.iter().try_for_each(|mount| tree.check(mount))
+}
+
+/// A tree that is written to and seen in one way only: a mount must not be a second door to writing where it is staged or
+/// read-only, nor to what is blocked in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Guarded<'a> {
+    pub name: &'a str,
+    pub tree: &'a Path,
+    pub mode: Mode,
+    pub blocked: &'a [String],
+}
+
+impl Guarded<'_> {
+    pub fn check(&self, mount: &Mount) -> Result<(), Refusal> {
+        let Self { name, tree, mode, blocked } = *self;
+        if !overlap(&mount.source.real, tree) {
+            return Ok(());
+        }
         let source = mount.source.real.display();
-        if spec.mode != Mode::Direct && mount.access == Access::Write {
+        if mode != Mode::Direct && mount.access == Access::Write {
             return Err(refuse(
                 Rule::Consistent,
                 "sandbox.mounts",
-                format!(
-                    "{source} is part of the workspace, which is {}, and would be writable",
-                    spec.mode
-                ),
-                "mount it read-only, or use --mode direct",
+                format!("{source} is part of {name}, which is {mode}, and would be writable"),
+                "mount it read-only, or use --mode direct (of a task: shared-workspace)",
             ));
         }
-        let shown = mount.source.real.strip_prefix(workspace).unwrap_or(Path::new(""));
-        if let Some(pattern) = spec.blocked.iter().find(|pattern| may_show(shown, pattern)) {
+        let shown = mount.source.real.strip_prefix(tree).unwrap_or(Path::new(""));
+        if let Some(pattern) = blocked.iter().find(|pattern| may_show(shown, pattern)) {
             return Err(refuse(
                 Rule::Consistent,
                 "sandbox.mounts",
-                format!(
-                    "{source} would show what sandbox.blocked hides in the workspace ({pattern})"
-                ),
+                format!("{source} would show what sandbox.blocked hides in {name} ({pattern})"),
                 "use it where it is in /workspace, or mount a directory that the pattern cannot mean",
             ));
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Whether a view of `shown`, a path in the workspace, could hold something that `pattern` hides. A

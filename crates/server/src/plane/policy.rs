@@ -15,8 +15,10 @@ use cofferdam_core::control::role::Role;
 use cofferdam_core::control::task::NewTask;
 use cofferdam_core::mount::{HostKind, HostPath, Identity, Mount};
 use cofferdam_core::paths::{Arg, clean_absolute};
+use cofferdam_core::plan::Guarded;
 use cofferdam_core::policy::{Forbidden, MountPolicy};
 use cofferdam_core::refusal::{Refusal, Rule};
+use cofferdam_core::spec::Mode;
 use cofferdam_sandbox::host::look_up;
 use cofferdam_sandbox::shell;
 use serde_json::json;
@@ -128,7 +130,7 @@ pub(super) async fn judge(turn: &mut Turn, asked: &NewTask) -> Result<Judged, Pl
     let admitted = admission::admit(&turn.settings.host, role.as_ref(), asked)?;
     let look = command(&admitted, asked)?;
     let overrides = match &project {
-        Some(project) => mounts(&turn.settings, project, &admitted)?,
+        Some(project) => mounts(&turn.settings, project, asked.execution_mode.writes(), &admitted)?,
         None => homeless(&admitted)?,
     };
     let rules = to_doc(&(&project, &role, &turn.host), "projects")?;
@@ -189,6 +191,7 @@ fn homeless(admitted: &Admitted) -> Result<Vec<String>, PlaneError> {
 fn mounts(
     settings: &PlaneSettings,
     project: &Project,
+    mode: Mode,
     admitted: &Admitted,
 ) -> Result<Vec<String>, PlaneError> {
     let asked = admitted.mounts();
@@ -201,12 +204,14 @@ fn mounts(
         .chain(&project.allowed_paths)
         .map(|path| real(Path::new(path)))
         .collect();
-    let host = admitted.resolved.settings().policy;
+    let settled = admitted.resolved.settings();
     let policy = MountPolicy {
         allowed,
-        exceptions: host.exceptions,
+        exceptions: settled.policy.exceptions,
         forbidden: Forbidden::new(&settings.places),
     };
+    let tree =
+        Guarded { name: "the project", tree: &real(root), mode, blocked: &settled.sandbox.blocked };
     let mut used = Vec::new();
     for (at, mount) in asked.into_iter().enumerate() {
         let named = |refusal: Refusal| {
@@ -237,6 +242,7 @@ fn mounts(
         if let Some(exception) = policy.check(&mount).map_err(named)? {
             used.push(format!("{}: {}", exception.path.display(), exception.reason));
         }
+        tree.check(&mount).map_err(named)?;
         let within = |allowed: &Vec<PathBuf>| {
             allowed.iter().any(|path| mount.source.real.starts_with(real(path)))
         };
