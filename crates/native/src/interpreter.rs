@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// No more of the first line counts for the kernel either.
@@ -23,7 +24,9 @@ pub(crate) fn is_there(program: &OsStr, workdir: &Path) -> bool {
 
 fn named(program: &Path) -> Option<String> {
     let mut head = Vec::new();
-    File::open(program).ok()?.take(FIRST_LINE).read_to_end(&mut head).ok()?;
+    // Something else may stand there by now, and nobody waits for whoever would write to a pipe.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(program).ok()?;
+    file.take(FIRST_LINE).read_to_end(&mut head).ok()?;
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let line = String::from_utf8_lossy(line);
     line.split_ascii_whitespace().next().map(str::to_owned)
