@@ -251,7 +251,7 @@ fn from(wanted: &Wanted<'_>, context: &Context) -> Result<Option<Origin>, Refusa
         .map_err(|error| refuse(format!("{}: {error}", wanted.workspace.display())))?;
     let state = StateDir::open(&context.state_dir).map_err(|error| refuse(error.to_string()))?;
     let store = Store::new(&state);
-    let run = store.find(text, &workspace).map_err(|error| refuse(error.to_string()))?;
+    let run = store.find_changed(text, &workspace).map_err(|error| refuse(error.to_string()))?;
     origin(&store, run, &workspace).map(Some)
 }
 

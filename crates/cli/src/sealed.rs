@@ -65,7 +65,7 @@ impl Sealed {
         let mut named: Vec<&OsString> = words.run.iter().chain(&words.paths).collect();
         let run = match words.run.as_ref().and_then(|word| word.to_str()) {
             None => "last",
-            Some(word) => match store.find(word, &context.cwd) {
+            Some(word) => match store.find_changed(word, &context.cwd) {
                 // An error of its own comes later, where it is not a path either.
                 Err(FindError::Unknown(_)) => "last",
                 Err(error) => return Err(error.into()),
@@ -75,7 +75,7 @@ impl Sealed {
                 }
             },
         };
-        let id = store.find(run, &context.cwd)?;
+        let id = store.find_changed(run, &context.cwd)?;
         let record = store.record(id)?;
         Self::of(&store, record, named, context)
     }

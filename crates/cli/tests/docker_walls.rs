@@ -187,7 +187,10 @@ fn blocked_paths_and_the_environment() {
         assert!(!text.contains("SECRET=1") && !text.contains("private"), "{text}");
         let names = text.lines().last().unwrap();
         assert_eq!(text.lines().next(), Some("public"));
-        assert_eq!(names.trim(), "COFFERDAM_RUN GIT_OPTIONAL_LOCKS HOME HOSTNAME MODE PATH PWD");
+        assert_eq!(
+            names.trim(),
+            "COFFERDAM_RUN GIT_OPTIONAL_LOCKS HOME HOSTNAME MODE PATH PWD PYTHONDONTWRITEBYTECODE"
+        );
         assert_eq!(fs::read_to_string(env.workspace().join(".env")).unwrap(), "SECRET=1");
         assert!(!env.workspace().join("late").exists());
         assert!(env.grep_state("hunter2").is_empty());

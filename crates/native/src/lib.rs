@@ -9,7 +9,7 @@
 //! - [`supervise`]: the loop that carries its output, keeps its time and passes signals on.
 //! - [`staging`]: whether a workspace can be staged by an overlay, or only by a copy.
 //! - [`signals`]: signals to us as something that can be waited for.
-//! - [`reserve`]: what a disk must keep free.
+//! - [`reserve`]: what a disk must keep free; [`random`]: what nobody can foresee.
 //! - [`descendants`]: finds and ends what a command left behind.
 //! - [`channel`]: messages with descriptors between two processes.
 //! - [`carrier`]: a program as a connection.
@@ -54,6 +54,7 @@ pub mod outside;
 pub mod probe;
 pub mod process;
 pub mod prove;
+pub mod random;
 mod recipe;
 mod report;
 mod repository;

@@ -35,7 +35,7 @@ use crate::result;
 use crate::root::{Covers, Root, RootAccess, binds, dev, etc, memory, proc, system};
 use crate::seccomp;
 use crate::supply::{Bounds, Ground};
-use crate::sys::mount::Depth;
+use crate::sys::mount::{Depth, clone_mount};
 use crate::sys::{self, SysError, init, privilege};
 use crate::workspace;
 pub use step::Step;
@@ -149,7 +149,8 @@ fn build_root(kit: &Kit<'_>) -> Result<(Root, Hidden), Failed> {
     let state = open_dir(kit.state).map_err(at(Step::Workspace))?;
     let identity = &identity.with_owners(ground.owners);
     let tree = match ground.workspace {
-        Some(made) => Ok(made),
+        // A copy of its mount: the kernel lists mounts in the order in which they were made, and nothing is to tell by whom.
+        Some(made) => clone_mount(made, &"workspace", Depth::One),
         None => workspace::make(&plan.workspace, state.as_fd(), identity, depth),
     }
     .map_err(at(Step::Workspace))?;

@@ -10,9 +10,9 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
+use cofferdam_native::random;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
-use crate::clock;
 use crate::state::{StateDir, make_private_dir, private_file};
 
 /// How many files, and how large each is: a mebibyte in all.
@@ -86,7 +86,7 @@ impl Ballast {
 /// Bytes that no file system can make smaller.
 fn write_noise(file: &mut File) -> io::Result<()> {
     let mut noise = [0; EACH];
-    clock::fill(&mut noise)?;
+    random::fill(&mut noise)?;
     file.write_all(&noise)
 }
 

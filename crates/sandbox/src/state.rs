@@ -7,10 +7,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use cofferdam_native::random;
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
 use crate::ballast::Ballast;
-use crate::clock;
 
 /// Version of the directory layout.
 const FORMAT: u32 = 1;
@@ -182,7 +182,7 @@ pub(crate) fn private_file() -> OpenOptions {
 /// a name that nobody can foresee and is never one that was there: somebody else may have planted a link.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StateError> {
     let mut random = [0; 8];
-    clock::fill(&mut random).map_err(|source| StateError::Random { source })?;
+    random::fill(&mut random).map_err(|source| StateError::Random { source })?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{:016x}.tmp", u64::from_le_bytes(random)));
     let temporary = path.with_file_name(name);

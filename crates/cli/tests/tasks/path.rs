@@ -125,7 +125,7 @@ fn a_shared_workspace_is_worked_on_and_an_empty_one_stays_empty() {
     assert_eq!(ended.result.changes.unwrap().created, 1);
     assert_eq!(place.run(&["task", "logs", &none.to_string()]).stdout_text(), "");
     let refused = place.run(&["task", "apply", "--reviewed", &none.to_string()]);
-    refused.assert_exit(2);
+    refused.assert_exit(1);
     assert!(refused.stderr_text().contains("nowhere to apply"), "{}", refused.stderr_text());
     let empty = env.top().join("state/cofferdam-runner/empty");
     assert_eq!(fs::read_dir(empty).unwrap().count(), 0);

@@ -56,6 +56,8 @@ pub struct Begun {
     child: Child,
     control: Channel,
     cgroup: Cgroup,
+    /// What was handed over and is copied there. To let it go takes a moment, in which nobody is to wait.
+    _made: Option<OwnedFd>,
 }
 
 /// One that is not needed for anything any more before the command runs.
@@ -181,7 +183,8 @@ impl Unsupplied {
             }
         };
         let Newborn { child, control, elsewhere } = newborn;
-        let supplied = supply(&control, &child, preparation, &self.workspace).and_then(|network| {
+        let supplied = supply(&control, &child, preparation, &self.workspace);
+        let supplied = supplied.and_then(|Supplied { network, made }| {
             let mut cgroup = match cgroup {
                 Some(cgroup) => cgroup,
                 None => make_cgroup(&survey_separate(), plan, name)?,
@@ -190,10 +193,10 @@ impl Unsupplied {
             cgroup.close_entry();
             // From here on it waits for nothing but its order.
             elsewhere.let_go(&child).map_err(ConfineError::Sys)?;
-            Ok(cgroup)
+            Ok((cgroup, made))
         });
         match supplied {
-            Ok(cgroup) => Ok(Begun { child, control, cgroup }),
+            Ok((cgroup, made)) => Ok(Begun { child, control, cgroup, _made: made }),
             Err(error) => Err(first_word(&control, &child, error)),
         }
     }
@@ -207,6 +210,13 @@ impl Unsupplied {
     }
 }
 
+/// What the parent still holds when it has handed the ground over.
+#[derive(Debug)]
+struct Supplied {
+    network: OwnedFd,
+    made: Option<OwnedFd>,
+}
+
 /// In the parent: the ground of the workspace, handed over, and the network namespace that is to be. That of an ordinary
 /// user's sandbox belongs to the sandbox's own user namespace.
 fn supply(
@@ -214,7 +224,7 @@ fn supply(
     child: &Child,
     preparation: &Preparation<'_>,
     workspace: &fs::Metadata,
-) -> Result<OwnedFd, StartError> {
+) -> Result<Supplied, StartError> {
     let Preparation { profile, state, stock, .. } = *preparation;
     let plan = profile.plan();
     if plan.workspace.mode == Mode::Stage {
@@ -242,7 +252,8 @@ fn supply(
         Some(stock) => stock.network.take(),
         None => network::make(),
     };
-    Ok(network.map_err(ConfineError::Sys)?)
+    let network = network.map_err(ConfineError::Sys)?;
+    Ok(Supplied { network, made })
 }
 
 /// The workspace, where it can be made here.
@@ -264,7 +275,7 @@ fn make_workspace(
 impl Begun {
     /// Waits until the sandbox stands.
     pub fn finish(self) -> Result<Prepared, StartError> {
-        let Self { child, control, cgroup } = self;
+        let Self { child, control, cgroup, _made } = self;
         match await_ready(&control) {
             Ok(facts) => {
                 let notes = notes(&child, facts, &cgroup);
@@ -297,7 +308,7 @@ impl Begun {
 impl Ahead {
     /// Waits until the command runs.
     pub fn started(self, plan: &Plan) -> Result<(Running, Handed), StartError> {
-        let Self { begun: Begun { child, control, cgroup }, ordered } = self;
+        let Self { begun: Begun { child, control, cgroup, _made }, ordered } = self;
         let facts = await_ready(&control).map_err(|error| given_up(&child, error))?;
         let notes = notes(&child, facts, &cgroup);
         let (waiting, handed) = Prepared { child, control, notes, cgroup }.hand_over()?;

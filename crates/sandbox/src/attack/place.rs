@@ -10,11 +10,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cofferdam_core::attack::Word;
+use cofferdam_native::random;
 
 use super::act::{Done, wait};
 use super::surroundings::Surroundings;
 use super::{AttackError, Footing, Means};
-use crate::clock;
 use crate::tree::remove_tree;
 
 /// Where places are made, and the copy of this program that sandboxes see.
@@ -31,7 +31,7 @@ impl Ground {
         let temporary = means.temporary.canonicalize();
         let temporary = temporary.map_err(AttackError::place(&means.temporary))?;
         let mut random = [0; 8];
-        clock::fill(&mut random).map_err(AttackError::place(&temporary))?;
+        random::fill(&mut random).map_err(AttackError::place(&temporary))?;
         let top = temporary.join(format!("cofferdam-attack-{:016x}", u64::from_le_bytes(random)));
         let tools = top.join("tools/bin");
         make_dir(&tools)?;

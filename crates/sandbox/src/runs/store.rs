@@ -186,12 +186,28 @@ impl Store {
         Ok(ids)
     }
 
-    /// The run that a person means: a whole id, the end of one, or `last` for the newest that was run in the
-    /// innermost workspace that `here` is in.
+    /// The run that a person means: a whole id, the end of one, or `last` for the newest in the innermost workspace
+    /// that `here` is in.
     pub fn find(&self, text: &str, here: &Path) -> Result<RunId, FindError> {
+        self.find_by(text, here, |_| Standing::Ran)
+    }
+
+    /// The same for whoever is about its changes. One that was refused is `last` only where nothing else was tried: it has
+    /// none, and one that was mistyped must not hide what came before it.
+    pub fn find_changed(&self, text: &str, here: &Path) -> Result<RunId, FindError> {
+        self.find_by(text, here, Standing::of)
+    }
+
+    fn find_by(
+        &self,
+        text: &str,
+        here: &Path,
+        standing: fn(&Record) -> Standing,
+    ) -> Result<RunId, FindError> {
         let all = self.ids()?;
         if text == "last" {
-            return self.last(&all, here).ok_or_else(|| FindError::NoneHere(here.to_owned()));
+            let last = self.last(&all, here, standing);
+            return last.ok_or_else(|| FindError::NoneHere(here.to_owned()));
         }
         let candidates: Vec<RunId> = all.into_iter().filter(|id| id.answers_to(text)).collect();
         match candidates.as_slice() {
@@ -204,10 +220,13 @@ impl Store {
         }
     }
 
-    /// One that was refused is meant only where nothing else was tried: it has nothing to show for itself, and one
-    /// that was mistyped must not hide what came before it.
-    fn last(&self, newest_first: &[RunId], here: &Path) -> Option<RunId> {
-        let mut best: Option<(Rank, RunId)> = None;
+    fn last(
+        &self,
+        newest_first: &[RunId],
+        here: &Path,
+        standing: fn(&Record) -> Standing,
+    ) -> Option<RunId> {
+        let mut best: Option<((Standing, usize), RunId)> = None;
         for id in newest_first {
             // A record that cannot be read is shown as such by `runs`.
             let Some(record) = self.record(*id).ok().filter(|record| !is_look(record)) else {
@@ -216,13 +235,14 @@ impl Store {
             if !here.starts_with(&record.workspace) {
                 continue;
             }
-            let rank = Rank::of(&record);
+            let standing = standing(&record);
             // No workspace around is further in than this directory itself.
-            if rank.ran && *record.workspace == *here {
+            if standing == Standing::Ran && *record.workspace == *here {
                 return Some(*id);
             }
+            let rank = (standing, record.workspace.components().count());
             // Of equals the newest, which came first.
-            if best.is_none_or(|(standing, _)| rank > standing) {
+            if best.is_none_or(|(other, _)| rank > other) {
                 best = Some((rank, *id));
             }
         }
@@ -240,19 +260,19 @@ impl Store {
     }
 }
 
-/// Which of two runs is rather meant by `last`, apart from their age.
+/// What decides which of two runs is rather meant by `last`, before how far in its workspace is, and its age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    ran: bool,
-    /// How far in its workspace is.
-    depth: usize,
+enum Standing {
+    Refused,
+    Ran,
 }
 
-impl Rank {
+impl Standing {
     fn of(record: &Record) -> Self {
-        let class = record.outcome.as_ref().map(|outcome| outcome.class);
-        let depth = record.workspace.components().count();
-        Self { ran: class != Some(OutcomeClass::Refused), depth }
+        match record.outcome.as_ref().map(|outcome| outcome.class) {
+            Some(OutcomeClass::Refused) => Self::Refused,
+            _ => Self::Ran,
+        }
     }
 }
 
