@@ -4,11 +4,11 @@ use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::time::Instant;
 
-use cofferdam_native::supervise::StreamName;
+use cofferdam_native::supervise::{Cause, StreamName};
+use rustix::io::Errno;
 
 use super::console::END_OF_INPUT;
-use super::sink::Sink;
-use super::{Lost, Ready, SIGPIPE, Watch};
+use super::{Lost, Ready, SIGKILL, SIGPIPE, Watch};
 use crate::backend::docker::memory::Counter;
 
 impl Watch<'_> {
@@ -28,9 +28,25 @@ impl Watch<'_> {
                 self.read_output()?;
             }
         }
-        if self.sinks.iter_mut().any(Sink::lost_reader) && !self.has_ended {
-            // The program learns it as it would have without us, as after `| head`.
-            self.signal(SIGPIPE)?;
+        self.tell_of_lost()
+    }
+
+    /// A program whose reader has gone learns it as it would have without us, as after `| head`. Where output has nowhere to go
+    /// for another reason, it is stopped.
+    fn tell_of_lost(&mut self) -> Result<(), Lost> {
+        for (at, stream) in [StreamName::Stdout, StreamName::Stderr].into_iter().enumerate() {
+            match self.sinks[at].take_lost() {
+                None => {}
+                Some(Errno::PIPE) if self.has_ended => {}
+                Some(Errno::PIPE) => self.signal(SIGPIPE)?,
+                Some(errno) if self.cause == Cause::Own => {
+                    self.cause = Cause::Unwritable { stream, errno: errno.raw_os_error() };
+                    if !self.has_ended {
+                        self.stop("output", SIGKILL)?;
+                    }
+                }
+                Some(_) => {}
+            }
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ impl Watch<'_> {
     }
 
     /// Asks the command to end and sets the time of the kill.
-    fn stop(&mut self, reason: &'static str, signal: i32) -> Result<(), Lost> {
+    pub(super) fn stop(&mut self, reason: &'static str, signal: i32) -> Result<(), Lost> {
         self.observer.notice(&Notice::Stopping { reason, signal });
         self.signal(signal)?;
         // A stopped process acts on no request but this one.

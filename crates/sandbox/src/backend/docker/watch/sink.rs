@@ -18,8 +18,8 @@ pub(super) struct Sink<'a> {
     may_block: bool,
     pending: Vec<u8>,
     written: usize,
-    /// The far end went away, and nobody was told yet.
-    has_lost_reader: bool,
+    /// Why nothing can be written any more, and nobody was told yet.
+    lost: Option<Errno>,
 }
 
 impl<'a> Sink<'a> {
@@ -32,7 +32,7 @@ impl<'a> Sink<'a> {
                 kind != FileType::RegularFile && !is_null_device(&stat)
             }
         };
-        Ok(Self { to, may_block, pending: Vec::new(), written: 0, has_lost_reader: false })
+        Ok(Self { to, may_block, pending: Vec::new(), written: 0, lost: None })
     }
 
     pub(super) fn has_pending(&self) -> bool {
@@ -55,9 +55,9 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// True once, after the far end went away.
-    pub(super) fn lost_reader(&mut self) -> bool {
-        std::mem::take(&mut self.has_lost_reader)
+    /// Once, after it came to nothing to write any further.
+    pub(super) fn take_lost(&mut self) -> Option<Errno> {
+        self.lost.take()
     }
 
     /// Writes what can be written without waiting.
@@ -71,7 +71,7 @@ impl<'a> Sink<'a> {
                 Err(Errno::AGAIN) => return,
                 // Gone, or full for good: the record has the output all the same.
                 Err(errno) => {
-                    self.has_lost_reader = errno == Errno::PIPE;
+                    self.lost = Some(errno);
                     self.to = None;
                 }
             }
