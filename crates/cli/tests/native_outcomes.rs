@@ -29,7 +29,9 @@ fn codes_and_signals() {
 fn a_directory_that_is_not_there_is_refused() {
     claim::as_root_and_as_user(BINARY, |env| {
         env.file("plain", "text");
-        for workdir in ["nowhere", "plain", "/nowhere"] {
+        // An engine makes directories of an image's own tree that are not there.
+        let of_the_root = ["/nowhere"].into_iter().filter(|_| env.backend().engine().is_none());
+        for workdir in ["nowhere", "plain"].into_iter().chain(of_the_root) {
             let done = claim::run(env, &["--workdir", workdir], "true");
             done.assert_exit(125).assert_stderr_has(workdir).assert_stderr_has("remedy: ");
             assert!(!done.stderr_text().contains("sandbox itself"), "{}", done.stderr_text());
