@@ -25,7 +25,6 @@ use rustix::termios::isatty;
 use crate::channel::Channel;
 use crate::confined::ConfineError;
 use crate::init;
-use crate::interpreter;
 use crate::line;
 use crate::process::StartError;
 use crate::prove::{self, Ground};
@@ -88,9 +87,8 @@ pub enum Variables {
 /// ends it before the command is started.
 pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
     let Task { argv, filter, variables, owner } = *task;
-    let name = || argv.first().map(|p| p.display().to_string()).unwrap_or_default();
     let Some((program, args)) = argv.split_first() else {
-        return Err(StartError::NotFound { program: name() });
+        return Err(StartError::NotFound { program: String::new() });
     };
     let owner = settle(filter, owner)?;
     let ground = match &owner {
@@ -119,20 +117,8 @@ pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
     {
         return Err(abandoned().into());
     }
-    let child = command.spawn().map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound if interpreter::is_there(program, Path::new("")) => {
-            let lack = interpreter::missing(Path::new(program));
-            StartError::NoInterpreter { program: name(), lack }
-        }
-        io::ErrorKind::NotFound => StartError::NotFound { program: name() },
-        io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => {
-            StartError::NotExecutable { program: name(), source }
-        }
-        _ if source.raw_os_error() == Some(libc::ENOEXEC) => {
-            StartError::NotExecutable { program: name(), source }
-        }
-        _ => StartError::Spawn { program: name(), source },
-    })?;
+    let spawned = command.spawn();
+    let child = spawned.map_err(|source| StartError::of_spawn(source, program, Path::new("")))?;
     let pid = Pid::from_child(&child);
     loop {
         if let Some(reaped) = take_dead(pid)? {

@@ -17,9 +17,11 @@ pub(crate) fn missing(program: &Path) -> String {
     }
 }
 
-/// Whether a program that was not found is there all the same. A name without a slash was looked for elsewhere.
-pub(crate) fn is_there(program: &OsStr, workdir: &Path) -> bool {
-    program.as_encoded_bytes().contains(&b'/') && workdir.join(program).exists()
+/// The same of a program that was not found, where it is there all the same. A name without a slash was looked for elsewhere.
+pub(crate) fn lacking(program: &OsStr, workdir: &Path) -> Option<String> {
+    let path = workdir.join(program);
+    let is_there = program.as_encoded_bytes().contains(&b'/') && path.exists();
+    is_there.then(|| missing(&path))
 }
 
 fn named(program: &Path) -> Option<String> {

@@ -1,10 +1,10 @@
 //! A command that was started; and starting one on the bare host, as the leader of its own process group.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -110,6 +110,26 @@ pub enum StartError {
     Spawn { program: String, source: io::Error },
 }
 
+impl StartError {
+    /// Of a program that could not be spawned in `workdir`, which is there.
+    pub(crate) fn of_spawn(source: io::Error, argv0: &OsStr, workdir: &Path) -> Self {
+        let program = argv0.display().to_string();
+        match source.kind() {
+            io::ErrorKind::NotFound => match interpreter::lacking(argv0, workdir) {
+                Some(lack) => Self::NoInterpreter { program, lack },
+                None => Self::NotFound { program },
+            },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => {
+                Self::NotExecutable { program, source }
+            }
+            _ if source.raw_os_error() == Some(libc::ENOEXEC) => {
+                Self::NotExecutable { program, source }
+            }
+            _ => Self::Spawn { program, source },
+        }
+    }
+}
+
 impl Process {
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().cast_unsigned()
@@ -118,7 +138,6 @@ impl Process {
     /// Starts the command. From here on, descendants that lose their parent become our children, so
     /// that none of them can slip away.
     pub fn start(launch: &Launch) -> Result<Self, StartError> {
-        let program = || launch.argv.first().map(|p| p.display().to_string()).unwrap_or_default();
         // Looked at before, because a spawn does not say which of the two was missing.
         std::fs::read_dir(&launch.workdir)
             .map_err(|source| StartError::Workdir { path: launch.workdir.clone(), source })?;
@@ -144,20 +163,9 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         sys::die_with_parent(&mut command);
-        let mut child = command.spawn().map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound if interpreter::is_there(argv0, &launch.workdir) => {
-                let lack = interpreter::missing(&launch.workdir.join(argv0));
-                StartError::NoInterpreter { program: program(), lack }
-            }
-            io::ErrorKind::NotFound => StartError::NotFound { program: program() },
-            io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => {
-                StartError::NotExecutable { program: program(), source }
-            }
-            _ if source.raw_os_error() == Some(libc::ENOEXEC) => {
-                StartError::NotExecutable { program: program(), source }
-            }
-            _ => StartError::Spawn { program: program(), source },
-        })?;
+        let spawned = command.spawn();
+        let mut child =
+            spawned.map_err(|source| StartError::of_spawn(source, argv0, &launch.workdir))?;
         let pid = Pid::from_child(&child);
         let pidfd = pidfd_open(pid, PidfdFlags::empty())
             .map_err(|e| SysError::on("pidfd_open", child.id(), e))?;

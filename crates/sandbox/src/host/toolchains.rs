@@ -46,10 +46,6 @@ impl Homes {
         Self { home: home.to_owned(), moved }
     }
 
-    pub fn home(&self) -> &Path {
-        &self.home
-    }
-
     /// Where `usual`, a path from the home directory, really is.
     fn place(&self, usual: &str) -> PathBuf {
         let moved = self.moved.iter().find_map(|(before, place)| {
@@ -93,9 +89,11 @@ const LAYOUTS: &[Layout] = &[
 /// The toolchains on `search_path`, each once. What may not be shown is left out: then its programs
 /// are simply not found.
 pub fn toolchains(search_path: &str, homes: &Homes, forbidden: &Forbidden) -> Vec<Toolchain> {
+    let layouts: Vec<_> =
+        LAYOUTS.iter().map(|layout| (homes.place(layout.on_path), layout)).collect();
     let (mut found, mut looked_at): (Vec<Toolchain>, Vec<Vec<PathBuf>>) = Default::default();
     for dir in search_path.split(':').map(Path::new).filter(|dir| dir.is_absolute()) {
-        let Some((paths, env)) = parts(dir, homes) else { continue };
+        let Some((paths, env)) = parts(dir, homes, &layouts) else { continue };
         if looked_at.contains(&paths) {
             continue;
         }
@@ -133,9 +131,8 @@ fn without_nested(found: Vec<Toolchain>) -> Vec<Toolchain> {
 type Parts = (Vec<PathBuf>, Vec<(&'static str, PathBuf)>);
 
 /// What belongs to a directory on the search path. None where that is nothing, or nothing beside the system's own tree.
-fn parts(dir: &Path, homes: &Homes) -> Option<Parts> {
-    let known = LAYOUTS.iter().find(|layout| dir.starts_with(homes.place(layout.on_path)));
-    if let Some(layout) = known {
+fn parts(dir: &Path, homes: &Homes, layouts: &[(PathBuf, &Layout)]) -> Option<Parts> {
+    if let Some((_, layout)) = layouts.iter().find(|(place, _)| dir.starts_with(place)) {
         let shown = layout.shown.iter().map(|path| homes.place(path));
         let env = layout.env.iter().map(|(name, path)| (*name, homes.place(path)));
         return Some((shown.collect(), env.collect()));
