@@ -16,6 +16,7 @@ use crate::channel::Channel;
 use crate::confined::ConfineError;
 use crate::descendants::Bystanders;
 use crate::interpreter;
+use crate::sys::clone::Stay;
 use crate::sys::{self, SysError};
 use crate::terminal::Size;
 
@@ -52,6 +53,8 @@ pub struct Process {
     /// The master end of its terminal, where it has one.
     pub(crate) terminal: Option<OwnedFd>,
     pub(crate) reach: Reach,
+    /// Held until it is over, or known to last.
+    pub(crate) stay: Option<Stay>,
 }
 
 /// What `pid` is, and so how the command is reached through it.
@@ -174,7 +177,8 @@ impl Process {
             (Some(stdout), Some(stderr)) => {
                 let (stdout, stderr) = (stdout.into(), OwnedFd::from(stderr));
                 let reach = Reach::Group { bystanders };
-                Ok(Self { pid, pidfd, stdin, stdout, stderr: Some(stderr), terminal: None, reach })
+                let (stderr, terminal, stay) = (Some(stderr), None, None);
+                Ok(Self { pid, pidfd, stdin, stdout, stderr, terminal, reach, stay })
             }
             _ => unreachable!("both streams were asked for as pipes"),
         }

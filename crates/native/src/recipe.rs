@@ -35,6 +35,7 @@ use crate::result;
 use crate::root::{Covers, Root, RootAccess, binds, dev, etc, memory, proc, system};
 use crate::seccomp;
 use crate::supply::{Bounds, Ground};
+use crate::sys::clone::Apart;
 use crate::sys::mount::{Depth, clone_mount};
 use crate::sys::{self, SysError, init, privilege};
 use crate::workspace;
@@ -53,6 +54,8 @@ pub(crate) struct Kit<'a> {
     pub(crate) null: BorrowedFd<'a>,
     /// Our end of the channel to whoever will give the order.
     pub(crate) control: BorrowedFd<'a>,
+    /// Who works beside its parent keeps to other processors.
+    pub(crate) apart: &'a Apart,
     /// A copy of a root that others have, too, attached nowhere.
     pub(crate) root: Option<BorrowedFd<'a>>,
 }
@@ -85,6 +88,8 @@ pub(crate) fn carry_out(kit: &Kit<'_>) -> Result<(Facts, prove::Ground), Failed>
     hide_cgroups().map_err(at(Step::Namespaces))?;
     // A network in which it can reach itself, and nobody else.
     be_alone(network).map_err(at(Step::Namespaces))?;
+    // It waits for its parent no more, and may use all processors.
+    kit.apart.end().map_err(at(Step::Session))?;
 
     // Privileges go, and every way to have them back.
     privilege::no_core_dumps().map_err(at(Step::Privileges))?;

@@ -19,6 +19,7 @@ use crate::descendants;
 use crate::process::{OomSince, Parent, Process, Reach};
 use crate::reserve::Lookout;
 use crate::signals::{Pause, Requests};
+use crate::sys::clone::Stay;
 use crate::sys::{self, Reaped, SysError};
 use crate::terminal::Size;
 pub(crate) use end::status_of;
@@ -142,7 +143,7 @@ pub fn attend(
     requests: &dyn Requests,
     watch: &mut dyn Watch,
 ) -> Result<(Ended, Rest), SysError> {
-    let Process { pid, pidfd, stdin, stdout, stderr, terminal, reach } = process;
+    let Process { pid, pidfd, stdin, stdout, stderr, terminal, reach, stay } = process;
     let now = Instant::now();
     let mut run = Supervisor {
         pid,
@@ -160,6 +161,7 @@ pub fn attend(
         started: now,
         last_output: now,
         lasting_at: Some(now + LASTING),
+        stay,
         cause: Cause::Own,
         again: Again::NotAsked,
         kill_at: None,
@@ -204,6 +206,8 @@ struct Supervisor<'a> {
     last_output: Instant,
     /// When to say that it lasts, until that is said.
     lasting_at: Option<Instant>,
+    /// Given up then.
+    stay: Option<Stay>,
     cause: Cause,
     again: Again,
     /// Set once the command was asked to stop.
@@ -350,6 +354,7 @@ impl Supervisor<'_> {
     fn keep_time(&mut self) -> Result<(), SysError> {
         let now = Instant::now();
         if self.lasting_at.take_if(|at| now >= *at).is_some() {
+            self.stay = None;
             self.watch.notice(&Notice::Lasting);
         }
         if let Some(kill_at) = self.kill_at {

@@ -178,15 +178,17 @@ pub(crate) fn staged(
         return overlay(source.as_fd(), state, layers, identity);
     }
     let sides = Sides::detached(source.as_fd(), state, identity)?;
-    if let Some(mount) = sides.overlay(layers)? {
-        return Ok(mount);
-    }
-    // Before Linux 6.15 layers have to be attached. They are, to what will be let go with the host's root, each over a
-    // directory that nobody looks into through that mount.
+    let made = sides.overlay(layers)?;
+    // Attached to what will be let go with the host's root, each over a directory that nobody looks into through that
+    // mount: there all go at once. A mount that is let go by itself the kernel waits for, processor by processor. Before
+    // Linux 6.15 layers have to be attached, too.
     for (mount, over) in [(&sides.lower, layers.upper), (&sides.state, layers.work)] {
         attach(mount, open_beneath(state, Path::new(over))?, &over)?;
     }
-    overlay(sides.lower.as_fd(), sides.state.as_fd(), layers, identity)
+    match made {
+        Some(mount) => Ok(mount),
+        None => overlay(sides.lower.as_fd(), sides.state.as_fd(), layers, identity),
+    }
 }
 
 /// Copies of the mounts that an overlay's layers lie in, with the owners that they have inside.

@@ -28,7 +28,7 @@ use crate::result;
 use crate::seccomp;
 use crate::stock::Stock;
 use crate::supply::{Ground, send_bounds};
-use crate::sys::clone::{Child, Elsewhere, clone_into, threads_settled};
+use crate::sys::clone::{Apart, Child, Stay, clone_into, threads_settled};
 use crate::sys::{SysError, keep_dead_children};
 use crate::workspace::{lay, make_ahead};
 
@@ -56,6 +56,7 @@ pub struct Begun {
     child: Child,
     control: Channel,
     cgroup: Cgroup,
+    stay: Option<Stay>,
     /// What was handed over and is copied there. To let it go takes a moment, in which nobody is to wait.
     _made: Option<OwnedFd>,
 }
@@ -114,7 +115,7 @@ enum Birth {
 struct Newborn {
     child: Child,
     control: Channel,
-    elsewhere: Elsewhere,
+    stay: Option<Stay>,
 }
 
 /// Starts the process of a sandbox, as far as that can be done before its place is made.
@@ -150,6 +151,7 @@ fn born(
     let filter = plan.seccomp.is_some().then(|| seccomp::program(writes(plan)));
     let (control, theirs) = Channel::pair().map_err(ConfineError::Sys)?;
     let null = open_null().map_err(ConfineError::Sys)?;
+    let apart = Apart::new();
     let kit = Kit {
         plan,
         state,
@@ -158,14 +160,15 @@ fn born(
         host_network: network_namespace().map_err(ConfineError::Sys)?,
         null: null.as_fd(),
         control: theirs.as_fd(),
+        apart: &apart,
         root: root.as_ref().map(|root| root.as_fd()),
     };
     let child = clone_into(namespaces(&identity), group, control.as_fd(), || first_process(&kit))
         .map_err(ConfineError::Sys)?;
     drop(theirs);
     // It is at work already, and will wait for the rest where it needs it.
-    match Elsewhere::start(&child) {
-        Ok(elsewhere) => Ok(Newborn { child, control, elsewhere }),
+    match apart.begin(&child) {
+        Ok(stay) => Ok(Newborn { child, control, stay }),
         Err(error) => Err(given_up(&child, error.into())),
     }
 }
@@ -182,7 +185,7 @@ impl Unsupplied {
                 (born(plan, state, &self.workspace, stock, cgroup.birth())?, Some(cgroup))
             }
         };
-        let Newborn { child, control, elsewhere } = newborn;
+        let Newborn { child, control, stay } = newborn;
         let supplied = supply(&control, &child, preparation, &self.workspace);
         let supplied = supplied.and_then(|Supplied { network, made }| {
             let mut cgroup = match cgroup {
@@ -191,12 +194,10 @@ impl Unsupplied {
             };
             send_bounds(&control, network.as_fd(), cgroup.tasks()).map_err(ConfineError::Sys)?;
             cgroup.close_entry();
-            // From here on it waits for nothing but its order.
-            elsewhere.let_go(&child).map_err(ConfineError::Sys)?;
             Ok((cgroup, made))
         });
         match supplied {
-            Ok((cgroup, made)) => Ok(Begun { child, control, cgroup, _made: made }),
+            Ok((cgroup, made)) => Ok(Begun { child, control, cgroup, stay, _made: made }),
             Err(error) => Err(first_word(&control, &child, error)),
         }
     }
@@ -275,7 +276,7 @@ fn make_workspace(
 impl Begun {
     /// Waits until the sandbox stands.
     pub fn finish(self) -> Result<Prepared, StartError> {
-        let Self { child, control, cgroup, _made } = self;
+        let Self { child, control, cgroup, stay: _, _made } = self;
         match await_ready(&control) {
             Ok(facts) => {
                 let notes = notes(&child, facts, &cgroup);
@@ -308,12 +309,15 @@ impl Begun {
 impl Ahead {
     /// Waits until the command runs.
     pub fn started(self, plan: &Plan) -> Result<(Running, Handed), StartError> {
-        let Self { begun: Begun { child, control, cgroup, _made }, ordered } = self;
+        let Self { begun: Begun { child, control, cgroup, stay, _made }, ordered } = self;
         let facts = await_ready(&control).map_err(|error| given_up(&child, error))?;
         let notes = notes(&child, facts, &cgroup);
         let (waiting, handed) = Prepared { child, control, notes, cgroup }.hand_over()?;
         match waiting.run(ordered, plan) {
-            Ok(running) => Ok((running, handed)),
+            Ok(mut running) => {
+                running.process.stay = stay;
+                Ok((running, handed))
+            }
             Err(error) => {
                 // The error stands, whatever becomes of the sandbox; the kernel ends it with us at last.
                 handed.finish();

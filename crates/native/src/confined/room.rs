@@ -105,6 +105,7 @@ impl Room {
             stderr: Some(ours.stderr),
             terminal: None,
             reach: Reach::Member { channel, oom },
+            stay: None,
         };
         Ok(Guest { process, leader })
     }

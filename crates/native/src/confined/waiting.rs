@@ -100,10 +100,10 @@ impl Waiting {
     /// Waits until the order that was given is carried out.
     pub(super) fn run(self, ordered: Ordered, plan: &Plan) -> Result<Running, StartError> {
         let Self { pidfd, control, notes: Notes { pid, facts, in_force, oom }, parent } = self;
-        let (_, descriptors) = await_started(plan, &control)?;
-        // Opened while the command is at work, it is only read when that is over.
+        // Opened before the command is over, it is only read then.
         let oom = oom.as_ref().and_then(OomTally::open);
         let (receipt, effective) = holdings::of(plan, &facts, &in_force);
+        let (_, descriptors) = await_started(plan, &control)?;
         let (stdin, stdout, stderr, terminal) = match ordered.ours {
             Some(Streams { stdin, stdout, stderr }) => (stdin, stdout, Some(stderr), None),
             None => {
@@ -122,6 +122,7 @@ impl Waiting {
             stderr,
             terminal,
             reach: Reach::Init { reports: control.into(), oom, parent },
+            stay: None,
         };
         Ok(Running { process, receipt, effective })
     }

@@ -1,5 +1,6 @@
 //! New processes with namespaces of their own.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt as _;
@@ -105,39 +106,69 @@ unsafe fn raw_clone(
     }
 }
 
-/// Has a new child start on another processor than this one, at once, and stay there until it is let go. The kernel leaves
-/// it on its parent's, where it would wait until the parent waits; and brings it back there whenever the parent sends it
-/// something, for whoever sends is taken to be about to wait.
+thread_local! {
+    /// What the thread may use in the end, while it keeps to one processor.
+    static STAYING: Cell<Option<CpuSet>> = const { Cell::new(None) };
+}
+
+/// A process and its new child, each on processors of its own for as long as they work beside each other. The kernel
+/// leaves a child on its parent's, where it would start only when the parent waits; and it brings whoever is woken to the
+/// processor of whoever wakes it, which is taken to be about to wait. On a virtual machine it does so even where
+/// another processor is idle.
 #[derive(Debug)]
-#[must_use = "it may use all processors again only when it is let go"]
-pub(crate) struct Elsewhere {
-    /// What it may use in the end: what it was born with. None where there is one processor.
+pub(crate) struct Apart {
+    /// What both may use in the end. None where the kernel does not say, and then both stay as they are.
     all: Option<CpuSet>,
 }
 
-impl Elsewhere {
-    pub(crate) fn start(child: &Child) -> Result<Self, SysError> {
-        let all = sched_getaffinity(None).map_err(|e| Self::failed(child, e))?;
-        let mut others = all;
-        others.unset(sched_getcpu());
+impl Apart {
+    /// Before the birth, so that the child knows as well.
+    pub(crate) fn new() -> Self {
+        Self { all: STAYING.get().or_else(|| sched_getaffinity(None).ok()) }
+    }
+
+    /// In the parent, which stays where it is until what is returned is dropped. It may stay for an older child already.
+    /// Where there is one processor, nothing changes.
+    pub(crate) fn begin(&self, child: &Child) -> Result<Option<Stay>, SysError> {
+        let Some(all) = self.all else { return Ok(None) };
+        let here = sched_getcpu();
+        let (mut others, mut ours) = (all, CpuSet::new());
+        others.unset(here);
+        ours.set(here);
         if others.count() == 0 {
-            return Ok(Self { all: None });
+            return Ok(None);
         }
-        Self::keep_to(child, &others)?;
-        Ok(Self { all: Some(all) })
+        keep_to(Pid::from_raw(child.pid), &others)?;
+        if STAYING.get().is_some() {
+            return Ok(None);
+        }
+        keep_to(None, &ours)?;
+        STAYING.set(Some(all));
+        Ok(Some(Stay(())))
     }
 
-    pub(crate) fn let_go(self, child: &Child) -> Result<(), SysError> {
-        self.all.map_or(Ok(()), |all| Self::keep_to(child, &all))
+    /// In the child.
+    pub(crate) fn end(&self) -> Result<(), SysError> {
+        self.all.map_or(Ok(()), |all| keep_to(None, &all))
     }
+}
 
-    fn keep_to(child: &Child, processors: &CpuSet) -> Result<(), SysError> {
-        sched_setaffinity(Pid::from_raw(child.pid), processors).map_err(|e| Self::failed(child, e))
-    }
+/// That the calling thread keeps to one processor.
+#[derive(Debug)]
+#[must_use = "it may use all processors again only when this is dropped"]
+pub(crate) struct Stay(());
 
-    fn failed(child: &Child, errno: rustix::io::Errno) -> SysError {
-        SysError::on("sched_setaffinity", child.pid, errno)
+impl Drop for Stay {
+    fn drop(&mut self) {
+        if let Some(all) = STAYING.take() {
+            // Where it fails, because processors were taken away meanwhile, we stay where we are.
+            keep_to(None, &all).ok();
+        }
     }
+}
+
+fn keep_to(whom: Option<Pid>, processors: &CpuSet) -> Result<(), SysError> {
+    sched_setaffinity(whom, processors).map_err(|e| SysError::new("sched_setaffinity", e))
 }
 
 /// How many threads this process has. More than one, and it must not be copied. The kernel counts them as

@@ -9,9 +9,13 @@ use cofferdam_core::mount::{Access, Mount};
 use cofferdam_core::receipt::Held;
 use cofferdam_core::spec::Mode;
 use cofferdam_native::confined::{ConfineError, Preparation, bear};
-use cofferdam_native::process::StartError;
-use cofferdam_native::supervise::{Cause, Status};
+use cofferdam_native::process::{StartError, StdinKind};
+use cofferdam_native::signals::Signals;
+use cofferdam_native::supervise::{
+    Cause, Notice, Passage, Patience, Status, StreamName, Watch, supervise,
+};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::sandbox::{Sandbox, chain, host_path, leaky_descriptor, open_up};
 use crate::templates::{
@@ -60,6 +64,7 @@ cases! {
     Both a_background_process_does_not_outlive_the_command,
     Both all_are_dead_when_the_end_is_told,
     Both it_may_use_the_processors_that_we_may,
+    Both we_keep_to_one_processor_only_while_a_start_lasts,
     Both the_environment_is_the_plans,
     Both no_descriptor_leaks,
     Both blocked_paths_cannot_be_seen_or_made,
@@ -241,20 +246,63 @@ fn all_are_dead_when_the_end_is_told() {
 
 /// It is started on another than ours, and that is no limit.
 fn it_may_use_the_processors_that_we_may() {
-    let ours = || {
-        let status = fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"));
-        line.unwrap().to_owned()
-    };
-    let theirs = || {
-        let done = Sandbox::new("sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status").run();
-        done.stdout.trim().to_owned()
-    };
-    assert_eq!(theirs(), ours());
-    let mut one = rustix::thread::CpuSet::new();
-    one.set(rustix::thread::sched_getcpu());
-    rustix::thread::sched_setaffinity(None, &one).unwrap();
-    assert_eq!(theirs(), ours());
+    let asking = || Sandbox::new("sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status");
+    let theirs = || asking().run().stdout.trim().to_owned();
+    let ours = our_processors();
+    assert_eq!(theirs(), ours);
+
+    // Nor for those that are begun while we stay where we are for another.
+    let (older, younger) = (Sandbox::new("cat"), asking());
+    let (older, handed) = older.start(StdinKind::Pipe).unwrap();
+    assert_eq!(younger.run().stdout.trim(), ours);
+    drop(older);
+    assert!(handed.finish().is_empty());
+    assert_eq!(our_processors(), ours);
+
+    let all = sched_getaffinity(None).unwrap();
+    let mut one = CpuSet::new();
+    one.set(sched_getcpu());
+    sched_setaffinity(None, &one).unwrap();
+    assert_eq!(theirs(), our_processors());
+    // Other cases follow in this process.
+    sched_setaffinity(None, &all).unwrap();
+}
+
+fn we_keep_to_one_processor_only_while_a_start_lasts() {
+    struct Lasting(Option<String>);
+    impl Watch for Lasting {
+        fn output(&mut self, _: StreamName, _: &[u8]) {}
+
+        fn notice(&mut self, notice: &Notice) {
+            if matches!(notice, Notice::Lasting) {
+                self.0 = Some(our_processors());
+            }
+        }
+    }
+
+    let all = our_processors();
+    let sandbox = Sandbox::new("sleep 0.3");
+    let signals = Signals::take().unwrap();
+    let (running, handed) = sandbox.start(StdinKind::Empty).unwrap();
+    assert!(our_processors().parse::<u32>().is_ok(), "{}", our_processors());
+    let passage = Passage { stdout: None, stderr: None, stdin: None };
+    let patience = Patience { wall: sandbox.wall, idle: None, grace: sandbox.grace, disk: None };
+    let mut lasting = Lasting(None);
+    supervise(running.process, passage, patience, &signals, &mut lasting).unwrap();
+    assert_eq!(lasting.0.as_ref(), Some(&all));
+    assert!(handed.finish().is_empty());
+
+    Sandbox::new("true").run();
+    assert_eq!(our_processors(), all);
+    // Nor where nothing was started.
+    Sandbox::with_command(&["/nowhere"]).try_run().err().expect("no such program");
+    assert_eq!(our_processors(), all);
+}
+
+fn our_processors() -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"));
+    line.unwrap().to_owned()
 }
 
 fn the_environment_is_the_plans() {
