@@ -118,6 +118,8 @@ async fn settle(
             connection.execute("PRAGMA busy_timeout = 10000").await?;
             connection.execute("PRAGMA journal_mode = WAL").await?;
             connection.execute("PRAGMA synchronous = FULL").await?;
+            // What a statement would be undone by; in a file it would be made and removed with every task.
+            connection.execute("PRAGMA temp_store = MEMORY").await?;
             // In pages. The same few pages change with every task: the longer they wait, the fewer are copied home.
             connection.execute("PRAGMA wal_autocheckpoint = 4000").await?;
         }
