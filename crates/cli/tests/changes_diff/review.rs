@@ -195,8 +195,10 @@ fn a_terminal_that_goes_away_ends_it_and_nothing_is_applied() {
     bench.both("a", "old\n", "new\n");
     bench.seal();
     let before = bench.env.tree_hash("");
-    // With the signal that goes with it, deaf to that, and in a session that is not told.
-    for how in ["exec", "trap '' HUP; exec", "exec setsid -w"] {
+    // With the signal that goes with it, deaf to that, in a session that is not told; and between the look at the
+    // terminal and the reading of it, for which each look is made to last.
+    let late = "trap '' HUP; exec strace -qq -o /dev/null -e trace=poll -e inject=poll:delay_exit=300000";
+    for how in ["exec", "trap '' HUP; exec", "exec setsid -w", late] {
         let pid = bench.env.top().join("pid");
         let inner = format!("sh -c 'echo $$ > {}; exec {}'", pid.display(), binary());
         let line = format!("stty rows 24 cols 80; {how} {inner}");

@@ -24,6 +24,9 @@ use crate::failure::Failure;
 /// How soon a signal is noticed while no key is pressed.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
+/// Long enough for keys that are there. Without any time the reader of keys does not look at all.
+const A_MOMENT: Duration = Duration::from_millis(1);
+
 /// Shows the review until it is left. The lines say what was done.
 pub(super) fn show(
     model: &mut Model,
@@ -113,25 +116,28 @@ fn next_key(signals: &Signals) -> Result<Option<Key>, Failure> {
     // Keys that were read together are handed out first, one by one.
     let mut patience = Duration::ZERO;
     loop {
-        // Asked about a terminal that is gone, whoever reads keys would try for ever, and hear no signal.
         if signals.came() || listen(stdin.as_fd(), patience)? == Line::Gone {
             return Ok(None);
         }
-        if !event::poll(Duration::ZERO)? {
-            patience = LOOK_UP;
-            continue;
-        }
-        match event::read()? {
-            Event::Key(event) if event.kind != KeyEventKind::Release => {
+        match event_at_hand() {
+            Ok(Some(Event::Key(event))) if event.kind != KeyEventKind::Release => {
                 if let Some(key) = key(event) {
                     return Ok(Some(key));
                 }
             }
             // Drawing anew is all that it takes.
-            Event::Resize(..) => return Ok(Some(Key::Resized)),
-            _ => {}
+            Ok(Some(Event::Resize(..))) => return Ok(Some(Key::Resized)),
+            Ok(Some(_)) => {}
+            Ok(None) => patience = LOOK_UP,
+            // It may have gone since it was looked at.
+            Err(_) if listen(stdin.as_fd(), Duration::ZERO)? == Line::Gone => return Ok(None),
+            Err(error) => return Err(error.into()),
         }
     }
+}
+
+fn event_at_hand() -> io::Result<Option<Event>> {
+    if event::poll(A_MOMENT)? { event::read().map(Some) } else { Ok(None) }
 }
 
 fn key(event: KeyEvent) -> Option<Key> {
