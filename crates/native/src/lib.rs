@@ -2,6 +2,7 @@
 //!
 //! - [`caps`]: what can be held on this host; [`apparmor`]: its switch on user namespaces.
 //! - [`confined`]: starts a command in a sandbox; its steps, in order, are in `recipe`.
+//! - `apart`: a sandbox and its maker on processors of their own while both are at work.
 //! - [`stock`]: what a process keeps that makes many; of that, `template` is what they have in common, made once.
 //! - [`witness`]: whether a sandbox that was prepared would still be made the same.
 //! - [`outside`]: a workspace mounted where a container engine can see it.
@@ -29,6 +30,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod apart;
 pub mod apparmor;
 pub mod attempt;
 mod blocked;

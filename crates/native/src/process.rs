@@ -11,12 +11,12 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Stat, major, minor};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, set_child_subreaper};
 
+use crate::apart::Stay;
 use crate::cgroup::OomTally;
 use crate::channel::Channel;
 use crate::confined::ConfineError;
 use crate::descendants::Bystanders;
 use crate::interpreter;
-use crate::sys::clone::Stay;
 use crate::sys::{self, SysError};
 use crate::terminal::Size;
 

@@ -23,6 +23,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{DumpableBehavior, Signal};
 
+use crate::apart::Apart;
 use crate::blocked::{self, Hidden};
 use crate::cgroup;
 use crate::confirm;
@@ -35,7 +36,6 @@ use crate::result;
 use crate::root::{Covers, Root, RootAccess, binds, dev, etc, memory, proc, system};
 use crate::seccomp;
 use crate::supply::{Bounds, Ground};
-use crate::sys::clone::Apart;
 use crate::sys::mount::{Depth, clone_mount};
 use crate::sys::{self, SysError, init, privilege};
 use crate::workspace;

@@ -15,11 +15,11 @@ use cofferdam_core::record::Usage;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_process_group, pidfd_send_signal};
 
+use crate::apart::Stay;
 use crate::descendants;
 use crate::process::{OomSince, Parent, Process, Reach};
 use crate::reserve::Lookout;
 use crate::signals::{Pause, Requests};
-use crate::sys::clone::Stay;
 use crate::sys::{self, Reaped, SysError};
 use crate::terminal::Size;
 pub(crate) use end::status_of;

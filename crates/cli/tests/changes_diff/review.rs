@@ -197,7 +197,8 @@ fn a_terminal_that_goes_away_ends_it_and_nothing_is_applied() {
     let before = bench.env.tree_hash("");
     // With the signal that goes with it, deaf to that, in a session that is not told; and between the look at the
     // terminal and the reading of it, for which each look is made to last.
-    let late = "trap '' HUP; exec strace -qq -o /dev/null -e trace=poll -e inject=poll:delay_exit=300000";
+    let late =
+        "trap '' HUP; exec strace -qq -o /dev/null -e trace=poll -e inject=poll:delay_exit=300000";
     for how in ["exec", "trap '' HUP; exec", "exec setsid -w", late] {
         let pid = bench.env.top().join("pid");
         let inner = format!("sh -c 'echo $$ > {}; exec {}'", pid.display(), binary());

@@ -15,6 +15,7 @@ use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 use super::ConfineError;
 use super::room::Room;
 use super::waiting::{Draft, Notes, Ordered, Running, Waiting, await_report, is_gone};
+use crate::apart::{Apart, Stay};
 use crate::cgroup::{Cgroup, CgroupError, Controller, Survey, claim_unified, survey_separate};
 use crate::channel::Channel;
 use crate::confirm::network_namespace;
@@ -28,7 +29,7 @@ use crate::result;
 use crate::seccomp;
 use crate::stock::Stock;
 use crate::supply::{Ground, send_bounds};
-use crate::sys::clone::{Apart, Child, Stay, clone_into, threads_settled};
+use crate::sys::clone::{Child, clone_into, threads_settled};
 use crate::sys::{SysError, keep_dead_children};
 use crate::workspace::{lay, make_ahead};
 
@@ -115,6 +116,7 @@ enum Birth {
 struct Newborn {
     child: Child,
     control: Channel,
+    apart: Apart,
     stay: Option<Stay>,
 }
 
@@ -167,8 +169,8 @@ fn born(
         .map_err(ConfineError::Sys)?;
     drop(theirs);
     // It is at work already, and will wait for the rest where it needs it.
-    match apart.begin(&child) {
-        Ok(stay) => Ok(Newborn { child, control, stay }),
+    match apart.begin(child.pid) {
+        Ok(stay) => Ok(Newborn { child, control, apart, stay }),
         Err(error) => Err(given_up(&child, error.into())),
     }
 }
@@ -185,7 +187,7 @@ impl Unsupplied {
                 (born(plan, state, &self.workspace, stock, cgroup.birth())?, Some(cgroup))
             }
         };
-        let Newborn { child, control, stay } = newborn;
+        let Newborn { child, control, apart, stay } = newborn;
         let supplied = supply(&control, &child, preparation, &self.workspace);
         let supplied = supplied.and_then(|Supplied { network, made }| {
             let mut cgroup = match cgroup {
@@ -194,10 +196,11 @@ impl Unsupplied {
             };
             send_bounds(&control, network.as_fd(), cgroup.tasks()).map_err(ConfineError::Sys)?;
             cgroup.close_entry();
-            Ok((cgroup, made))
+            let stay = apart.go_on(child.pid, stay).map_err(ConfineError::Sys)?;
+            Ok((cgroup, made, stay))
         });
         match supplied {
-            Ok((cgroup, made)) => Ok(Begun { child, control, cgroup, stay, _made: made }),
+            Ok((cgroup, made, stay)) => Ok(Begun { child, control, cgroup, stay, _made: made }),
             Err(error) => Err(first_word(&control, &child, error)),
         }
     }

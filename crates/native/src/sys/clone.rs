@@ -1,14 +1,10 @@
 //! New processes with namespaces of their own.
 
-use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
-
-use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use super::SysError;
 
@@ -106,69 +102,21 @@ unsafe fn raw_clone(
     }
 }
 
-thread_local! {
-    /// What the thread may use in the end, while it keeps to one processor.
-    static STAYING: Cell<Option<CpuSet>> = const { Cell::new(None) };
-}
-
-/// A process and its new child, each on processors of its own for as long as they work beside each other. The kernel
-/// leaves a child on its parent's, where it would start only when the parent waits; and it brings whoever is woken to the
-/// processor of whoever wakes it, which is taken to be about to wait. On a virtual machine it does so even where
-/// another processor is idle.
-#[derive(Debug)]
-pub(crate) struct Apart {
-    /// What both may use in the end. None where the kernel does not say, and then both stay as they are.
-    all: Option<CpuSet>,
-}
-
-impl Apart {
-    /// Before the birth, so that the child knows as well.
-    pub(crate) fn new() -> Self {
-        Self { all: STAYING.get().or_else(|| sched_getaffinity(None).ok()) }
+/// How much time a process has had on processors, to this moment.
+pub(crate) fn processor_time(pid: i32) -> Result<Duration, SysError> {
+    let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    // SAFETY: both calls write into locals that live through them.
+    let (no_clock, no_time) = unsafe {
+        (libc::clock_getcpuclockid(pid, &mut clock), libc::clock_gettime(clock, &mut time))
+    };
+    if no_clock != 0 {
+        return Err(SysError::new("clock_getcpuclockid", io::Error::from_raw_os_error(no_clock)));
     }
-
-    /// In the parent, which stays where it is until what is returned is dropped. It may stay for an older child already.
-    /// Where there is one processor, nothing changes.
-    pub(crate) fn begin(&self, child: &Child) -> Result<Option<Stay>, SysError> {
-        let Some(all) = self.all else { return Ok(None) };
-        let here = sched_getcpu();
-        let (mut others, mut ours) = (all, CpuSet::new());
-        others.unset(here);
-        ours.set(here);
-        if others.count() == 0 {
-            return Ok(None);
-        }
-        keep_to(Pid::from_raw(child.pid), &others)?;
-        if STAYING.get().is_some() {
-            return Ok(None);
-        }
-        keep_to(None, &ours)?;
-        STAYING.set(Some(all));
-        Ok(Some(Stay(())))
+    if no_time != 0 {
+        return Err(SysError::new("clock_gettime", io::Error::last_os_error()));
     }
-
-    /// In the child.
-    pub(crate) fn end(&self) -> Result<(), SysError> {
-        self.all.map_or(Ok(()), |all| keep_to(None, &all))
-    }
-}
-
-/// That the calling thread keeps to one processor.
-#[derive(Debug)]
-#[must_use = "it may use all processors again only when this is dropped"]
-pub(crate) struct Stay(());
-
-impl Drop for Stay {
-    fn drop(&mut self) {
-        if let Some(all) = STAYING.take() {
-            // Where it fails, because processors were taken away meanwhile, we stay where we are.
-            keep_to(None, &all).ok();
-        }
-    }
-}
-
-fn keep_to(whom: Option<Pid>, processors: &CpuSet) -> Result<(), SysError> {
-    sched_setaffinity(whom, processors).map_err(|e| SysError::new("sched_setaffinity", e))
+    let (seconds, rest) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
+    Ok(Duration::new(seconds.unwrap_or(0), rest.unwrap_or(0)))
 }
 
 /// How many threads this process has. More than one, and it must not be copied. The kernel counts them as
@@ -196,6 +144,22 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
+
+    #[test]
+    fn the_time_of_a_process_is_what_it_has_used() {
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let before = processor_time(pid).unwrap();
+        let end = Instant::now() + Duration::from_secs(20);
+        while processor_time(pid).unwrap() < before + Duration::from_millis(20) {
+            assert!(Instant::now() < end, "it stands still");
+        }
+        let mut sleeper = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let slept = processor_time(i32::try_from(sleeper.id()).unwrap());
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        assert!(slept.unwrap() < Duration::from_secs(1));
+        assert!(processor_time(1 << 22).is_err(), "the kernel gives no such number");
+    }
 
     #[test]
     fn threads_are_counted() {
