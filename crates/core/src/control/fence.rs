@@ -3,8 +3,14 @@
 //! Late, repeated, reordered and forged reports end here. An accepted one has a number higher than any before it in
 //! its attempt, so that nothing is taken twice and nothing goes back.
 
+use std::cmp::Ordering;
+
 use super::report::{ReportedStatus, Taken};
 use super::state::{Move, TaskState};
+
+/// How many reports that changed nothing are written down, of each task, and so many again that were known: one who
+/// repeats itself for hours, or makes numbers up, must not fill the store.
+pub const MOST_NOTED: usize = 100;
 
 /// The attempt that a report claims to speak for, as the store has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +40,26 @@ impl Judgement {
             Self::Accepted(_) => Taken::Accepted,
             Self::Repeated => Taken::Repeated,
             Self::Refused(_) => Taken::Stale,
+        }
+    }
+}
+
+/// What is written down of a report that changed nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noted {
+    Plainly,
+    /// With the word that those after it are left out.
+    AsLast,
+    Not,
+}
+
+impl Noted {
+    /// Of one that comes after so many of its kind.
+    pub fn after(before: usize) -> Self {
+        match (before + 1).cmp(&MOST_NOTED) {
+            Ordering::Less => Self::Plainly,
+            Ordering::Equal => Self::AsLast,
+            Ordering::Greater => Self::Not,
         }
     }
 }
@@ -121,6 +147,14 @@ mod tests {
             assert_eq!(judge(&standing(TaskState::Succeeded), 2, status), Judgement::Repeated);
             assert_eq!(judge(&standing(TaskState::Succeeded), 4, status).taken(), Taken::Stale);
         }
+    }
+
+    #[test]
+    fn only_so_many_are_written_down_and_the_last_says_so() {
+        let noted: Vec<Noted> = (0..MOST_NOTED + 2).map(Noted::after).collect();
+        let (plainly, rest) = noted.split_at(MOST_NOTED - 1);
+        assert!(plainly.iter().all(|noted| *noted == Noted::Plainly));
+        assert_eq!(rest, [Noted::AsLast, Noted::Not, Noted::Not]);
     }
 
     #[test]

@@ -131,7 +131,7 @@ pub struct StatusReport {
 pub enum Taken {
     /// It changed the task.
     Accepted,
-    /// Known already; nothing changed.
+    /// Known already; nothing changed, and it is in the timeline once.
     Repeated,
     /// Of an attempt that is over or not this runner's, or illegal now; nothing changed, and it is in the timeline.
     Stale,

@@ -1,13 +1,15 @@
 //! What runners report, taken only from those whose attempt it still is.
 
-use cofferdam_core::control::fence::{Judgement, Standing, judge};
+use cofferdam_core::control::fence::{Judgement, Noted, Standing, judge};
 use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::report::{StatusAnswer, StatusReport};
 use cofferdam_core::control::spent::Spent;
 use cofferdam_core::control::state::{Move, TaskState};
 use cofferdam_core::control::task::{AttemptResult, Task};
+use cofferdam_core::control::timeline::TimelineEvent;
 use cofferdam_core::control::token::Scope;
 use serde_json::{Value, json};
+use sqlx::Row as _;
 
 use super::caller::Caller;
 use super::error::PlaneError;
@@ -15,11 +17,15 @@ use super::memory::Fenced;
 use super::moves::{Step, advance, fenced, note, write_attempt};
 use super::turn::{About, Turn};
 use super::{Plane, approvals, tasks};
+use crate::store::{Sql, StoreError, rows, scalar};
 
 /// Events of a run that its runner may add to the timeline; all others are the server's to tell.
 const PASSED_ON: [&str; 4] = ["sandbox.", "changes.", "session.", MISSING];
 /// A file that the task was to leave is not there.
 pub(crate) const MISSING: &str = "artifact.missing";
+const REFUSED: &str = "runner.report_refused";
+/// A report that was taken before.
+const REPEATED: &str = "runner.report_repeated";
 const MOST_EVENTS: usize = 500;
 
 impl Plane {
@@ -82,10 +88,8 @@ async fn take(
         (Judgement::Accepted(moves), Some(known)) => {
             accept(turn, &mut task, known, report, moves).await?;
         }
-        (Judgement::Repeated, _) => {}
-        (Judgement::Refused(why), _) => {
-            refuse(turn, &task, &actor, &report, why).await?;
-        }
+        (Judgement::Repeated, _) => repeated(turn, &task, &actor, &report).await?,
+        (Judgement::Refused(why), _) => refuse(turn, &task, &actor, &report, why).await?,
         // Without an attempt nothing is its own, so nothing is accepted.
         (Judgement::Accepted(_), None) => return Err(PlaneError::NotFound(tasks::NOUN)),
     }
@@ -104,7 +108,47 @@ async fn refuse(
     let about = About { attempt: Some(report.attempt), ..About::task(task) };
     let data =
         json!({"status": report.status, "seq": report.seq, "state": task.state, "reason": why});
-    turn.tell(&about, actor, "runner.report_refused", data).await?;
+    write_down(turn, &about, actor, REFUSED, data).await
+}
+
+/// A number that was seen is written down once, however often it comes again: runners send again what was not answered.
+async fn repeated(
+    turn: &mut Turn,
+    task: &Task,
+    actor: &str,
+    report: &StatusReport,
+) -> Result<(), PlaneError> {
+    let sql = Sql::new("SELECT line FROM events WHERE task = $1 AND task <> '' AND kind = $2");
+    for row in rows(turn.db().await?, sql.text(task.id).text(REPEATED)).await? {
+        let read = |source| StoreError::Query { what: "read", source };
+        let line: String = row.try_get(0).map_err(read)?;
+        let event: TimelineEvent = serde_json::from_str(&line)
+            .map_err(|source| StoreError::Row { table: "events", source })?;
+        if event.attempt == Some(report.attempt) && event.data["seq"] == report.seq {
+            return Ok(());
+        }
+    }
+    let about = About { attempt: Some(report.attempt), ..About::task(task) };
+    let data = json!({"status": report.status, "seq": report.seq, "state": task.state});
+    write_down(turn, &about, actor, REPEATED, data).await
+}
+
+/// Tells of what changed nothing, unless the task has had enough of that.
+async fn write_down(
+    turn: &mut Turn,
+    about: &About,
+    actor: &str,
+    kind: &str,
+    mut data: Value,
+) -> Result<(), PlaneError> {
+    let sql = Sql::new("SELECT COUNT(*) FROM events WHERE task = $1 AND task <> '' AND kind = $2");
+    let before = scalar(turn.db().await?, sql.maybe(about.task).text(kind)).await?;
+    match Noted::after(usize::try_from(before).unwrap_or(usize::MAX - 1)) {
+        Noted::Plainly => {}
+        Noted::AsLast => data["last"] = "further ones are not written down".into(),
+        Noted::Not => return Ok(()),
+    }
+    turn.tell(about, actor, kind, data).await?;
     Ok(())
 }
 
@@ -192,7 +236,7 @@ async fn pass_on(
         if !plain || !PASSED_ON.iter().any(|own| kind.starts_with(own)) {
             let kind: String = kind.chars().take(100).collect();
             let data = json!({"reason": "a runner may not tell of this", "event": kind});
-            turn.tell(&about, actor, "runner.report_refused", data).await?;
+            write_down(turn, &about, actor, REFUSED, data).await?;
             continue;
         }
         // What links it in the runner's own log means nothing here.
@@ -206,7 +250,7 @@ async fn pass_on(
     if all > MOST_EVENTS {
         let data =
             json!({"reason": "too many events in one report", "left_out": all - MOST_EVENTS});
-        turn.tell(&about, actor, "runner.report_refused", data).await?;
+        write_down(turn, &about, actor, REFUSED, data).await?;
     }
     Ok(())
 }

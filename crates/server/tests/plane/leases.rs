@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cofferdam_core::control::fence::MOST_NOTED;
 use cofferdam_core::control::id::TokenId;
 use cofferdam_core::control::page::Paging;
 use cofferdam_core::control::report::{Heartbeat, Held, Registration, ReportedStatus, Taken};
@@ -42,6 +43,42 @@ pub(crate) async fn what_a_silent_runner_held_is_lost_and_its_late_word_changes_
     assert_eq!(desk.state(&task).await, "succeeded");
     let refused = desk.kinds(&task).await.iter().filter(|k| *k == "runner.report_refused").count();
     assert_eq!(refused, 2);
+}
+
+pub(crate) async fn what_changes_nothing_is_written_down_and_fills_nothing(mut desk: Desk) {
+    let (runner, other) = (desk.runner("one").await, desk.runner("other").await);
+    let task = desk.submit(json!({})).await;
+    let claim = runner.claim(&desk, 1).await.remove(0);
+    runner.report(&desk, &claim, 1000, ReportedStatus::Running).await;
+    let counted = async |desk: &Desk, kind: &str| {
+        desk.kinds(&task).await.iter().filter(|known| *known == kind).count()
+    };
+    let (repeated, refused) = ("runner.report_repeated", "runner.report_refused");
+    for _ in 0..3 {
+        let again = runner.report(&desk, &claim, 1000, ReportedStatus::Running).await;
+        assert_eq!(again.taken, Taken::Repeated);
+    }
+    assert_eq!(counted(&desk, repeated).await, 1, "the same number is written down once");
+    desk.restart().await;
+    runner.report(&desk, &claim, 1000, ReportedStatus::Running).await;
+    assert_eq!(counted(&desk, repeated).await, 1, "whoever was started anew knows of it");
+    // Numbers are the runner's to make up, and so are forged reports another's.
+    for seq in 0..MOST_NOTED as u64 + 20 {
+        runner.report(&desk, &claim, seq, ReportedStatus::Failed).await;
+        other.report(&desk, &claim, seq, ReportedStatus::Failed).await;
+    }
+    assert_eq!(counted(&desk, repeated).await, MOST_NOTED);
+    assert_eq!(counted(&desk, refused).await, MOST_NOTED);
+    let filter = EventFilter { task: Some(task.id), ..EventFilter::default() };
+    let paging = Paging { limit: 500, after: None };
+    let events = desk.plane.events(&desk.admin, &filter, &paging).await.unwrap().items;
+    let said: Vec<&str> =
+        events.iter().filter(|e| !e.data["last"].is_null()).map(|e| e.kind.as_str()).collect();
+    assert_eq!(said, [repeated, refused], "the last of each says that more are left out");
+    assert_eq!(desk.state(&task).await, "running");
+    let end = runner.report(&desk, &claim, 1001, ReportedStatus::Succeeded).await;
+    assert_eq!(end.taken, Taken::Accepted);
+    desk.holds().await;
 }
 
 pub(crate) async fn a_claim_whose_answer_was_lost_goes_back_into_the_queue(desk: Desk) {

@@ -36,7 +36,9 @@ pub(crate) async fn a_task_goes_from_the_request_to_its_end_and_the_chain_holds(
             "task.queued",
             "task.claimed",
             "task.running",
+            "runner.report_repeated",
             "task.succeeded",
+            "runner.report_repeated",
             "runner.report_refused"
         ]
     );
