@@ -21,6 +21,7 @@ mod workflows;
 
 use std::time::Duration;
 
+use cofferdam_core::control::page::{Page, Paging};
 use cofferdam_core::control::problem::Problem;
 use reqwest::{Method, RequestBuilder, Response, Url, header};
 use serde::Serialize;
@@ -86,6 +87,27 @@ impl Client {
 
     async fn get<T: DeserializeOwned>(&self, path: impl Into<String>) -> Result<T, ClientError> {
         self.ask(Question::new(Method::GET, path)).await
+    }
+
+    /// A list from its first page to its last, as one.
+    async fn every<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: Option<(&'static str, &str)>,
+    ) -> Result<Page<T>, ClientError> {
+        let (mut items, mut after) = (Vec::new(), None);
+        loop {
+            let mut question = Question::new(Method::GET, path).query("limit", Some(Paging::MOST));
+            if let Some((name, value)) = query {
+                question = question.query(name, Some(value));
+            }
+            let page: Page<T> = self.ask(question.query("after", after)).await?;
+            items.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                return Ok(Page { items, next: None });
+            }
+        }
     }
 
     async fn post<T: DeserializeOwned>(

@@ -3,13 +3,13 @@
 use cofferdam_core::control::approval::{Approval, Decision};
 use cofferdam_core::control::id::ApprovalId;
 use cofferdam_core::control::page::Page;
-use reqwest::Method;
 
-use super::{Client, ClientError, Question};
+use super::{Client, ClientError};
 
 impl Client {
+    /// All of them.
     pub async fn approvals(&self, state: Option<&str>) -> Result<Page<Approval>, ClientError> {
-        self.ask(Question::new(Method::GET, "/v1/approvals").query("state", state)).await
+        self.every("/v1/approvals", state.map(|state| ("state", state))).await
     }
 
     pub async fn approve(&self, id: ApprovalId, said: &Decision) -> Result<Approval, ClientError> {

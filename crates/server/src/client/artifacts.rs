@@ -11,7 +11,7 @@ use crate::plane::NewArtifact;
 impl Client {
     /// All of one task.
     pub async fn task_artifacts(&self, task: TaskId) -> Result<Page<Artifact>, ClientError> {
-        self.get(format!("/v1/tasks/{task}/artifacts")).await
+        self.every(&format!("/v1/tasks/{task}/artifacts"), None).await
     }
 
     /// Of all tasks, the newest first.

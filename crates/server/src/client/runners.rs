@@ -49,7 +49,8 @@ impl Client {
         self.raw(Question::new(Method::POST, path).with(answer)).await.map(drop)
     }
 
+    /// All of them.
     pub async fn runners(&self) -> Result<Page<Runner>, ClientError> {
-        self.get("/v1/runners").await
+        self.every("/v1/runners", None).await
     }
 }

@@ -60,8 +60,9 @@ impl Client {
         self.ask(Question::new(Method::POST, format!("/v1/tasks/{task}/{verb}"))).await
     }
 
+    /// All of them.
     pub async fn attempts(&self, task: TaskId) -> Result<Page<Attempt>, ClientError> {
-        self.get(format!("/v1/tasks/{task}/attempts")).await
+        self.every(&format!("/v1/tasks/{task}/attempts"), None).await
     }
 
     /// What the server's chain proves of it.

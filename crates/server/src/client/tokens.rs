@@ -12,8 +12,9 @@ impl Client {
         self.post("/v1/tokens", token).await
     }
 
+    /// All of them.
     pub async fn tokens(&self) -> Result<Page<Token>, ClientError> {
-        self.get("/v1/tokens").await
+        self.every("/v1/tokens", None).await
     }
 
     pub async fn revoke_token(&self, id: TokenId) -> Result<(), ClientError> {

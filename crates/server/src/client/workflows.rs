@@ -12,8 +12,9 @@ impl Client {
         self.post("/v1/workflow-templates", template).await
     }
 
+    /// All of them.
     pub async fn templates(&self) -> Result<Page<Template>, ClientError> {
-        self.get("/v1/workflow-templates").await
+        self.every("/v1/workflow-templates", None).await
     }
 
     pub async fn start_workflow(&self, run: &NewWorkflowRun) -> Result<WorkflowRun, ClientError> {

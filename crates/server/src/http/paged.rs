@@ -63,7 +63,7 @@ pub(crate) fn counted(field: &str, number: Option<u64>) -> Answer<Option<u64>> {
     Ok(number)
 }
 
-/// A list that is never long enough for a second page.
+/// A list that is never long enough for a second page: of settings there are as many as there are.
 pub(crate) fn whole<T>(items: Vec<T>) -> Page<T> {
     Page { items, next: None }
 }

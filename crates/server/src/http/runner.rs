@@ -6,15 +6,20 @@ use cofferdam_core::control::page::Page;
 use cofferdam_core::control::runner::Runner;
 
 use super::app::App;
-use super::body::{Id, Json};
-use super::paged::whole;
+use super::body::{Asked, Id, Json};
+use super::paged::Paged;
 use super::problem::Answer;
 use super::who::Who;
 
 /// List runners
-#[utoipa::path(get, path = "/v1/runners", tag = "runners", responses((status = 200, body = Page<Runner>)))]
-pub(crate) async fn list_runners(State(app): State<App>, who: Who) -> Answer<Json<Page<Runner>>> {
-    Ok(Json(whole(app.plane().runners(&who.caller).await?)))
+#[utoipa::path(get, path = "/v1/runners", tag = "runners", params(Paged),
+    responses((status = 200, body = Page<Runner>)))]
+pub(crate) async fn list_runners(
+    State(app): State<App>,
+    who: Who,
+    Asked(paged): Asked<Paged>,
+) -> Answer<Json<Page<Runner>>> {
+    Ok(Json(app.plane().runners(&who.caller, &paged.paging()?).await?))
 }
 
 /// Show a runner

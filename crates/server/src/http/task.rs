@@ -15,7 +15,7 @@ use utoipa::IntoParams;
 use super::app::App;
 use super::body::{Asked, Id, Json, NoBody};
 use super::conditions::{self, Repeatable, Versioned};
-use super::paged::{Paged, paging, whole};
+use super::paged::{Paged, paging};
 use super::problem::Answer;
 use super::who::Who;
 use crate::plane::{EventFilter, TaskFilter};
@@ -124,14 +124,15 @@ pub(crate) async fn retry_task(
 }
 
 /// List a task's attempts
-#[utoipa::path(get, path = "/v1/tasks/{id}/attempts", tag = "tasks", params(("id" = TaskId, Path)),
+#[utoipa::path(get, path = "/v1/tasks/{id}/attempts", tag = "tasks", params(("id" = TaskId, Path), Paged),
     responses((status = 200, body = Page<Attempt>)))]
 pub(crate) async fn task_attempts(
     State(app): State<App>,
     who: Who,
     Id(id): Id<TaskId>,
+    Asked(paged): Asked<Paged>,
 ) -> Answer<Json<Page<Attempt>>> {
-    Ok(Json(whole(app.plane().attempts(&who.caller, id).await?)))
+    Ok(Json(app.plane().attempts(&who.caller, id, &paged.paging()?).await?))
 }
 
 /// Show a task's audit
@@ -162,12 +163,13 @@ pub(crate) async fn task_events(
 }
 
 /// List a task's artifacts
-#[utoipa::path(get, path = "/v1/tasks/{id}/artifacts", tag = "tasks", params(("id" = TaskId, Path)),
+#[utoipa::path(get, path = "/v1/tasks/{id}/artifacts", tag = "tasks", params(("id" = TaskId, Path), Paged),
     responses((status = 200, body = Page<Artifact>)))]
 pub(crate) async fn task_artifacts(
     State(app): State<App>,
     who: Who,
     Id(id): Id<TaskId>,
+    Asked(paged): Asked<Paged>,
 ) -> Answer<Json<Page<Artifact>>> {
-    Ok(Json(whole(app.plane().artifacts(&who.caller, id).await?)))
+    Ok(Json(app.plane().artifacts(&who.caller, id, &paged.paging()?).await?))
 }

@@ -8,26 +8,35 @@ use cofferdam_core::control::page::Page;
 use cofferdam_core::control::token::{MadeToken, NewToken, Token};
 
 use super::app::App;
-use super::body::{Id, Json, NoBody};
-use super::paged::whole;
+use super::body::{Asked, Id, Json, NoBody};
+use super::conditions::Repeatable;
+use super::paged::Paged;
 use super::problem::Answer;
 use super::who::Who;
 
 /// List tokens
-#[utoipa::path(get, path = "/v1/tokens", tag = "tokens", responses((status = 200, body = Page<Token>)))]
-pub(crate) async fn list_tokens(State(app): State<App>, who: Who) -> Answer<Json<Page<Token>>> {
-    Ok(Json(whole(app.plane().tokens(&who.caller).await?)))
+#[utoipa::path(get, path = "/v1/tokens", tag = "tokens", params(Paged),
+    responses((status = 200, body = Page<Token>)))]
+pub(crate) async fn list_tokens(
+    State(app): State<App>,
+    who: Who,
+    Asked(paged): Asked<Paged>,
+) -> Answer<Json<Page<Token>>> {
+    Ok(Json(app.plane().tokens(&who.caller, &paged.paging()?).await?))
 }
 
 /// Make a token
-#[utoipa::path(post, path = "/v1/tokens", tag = "tokens", request_body = NewToken,
+///
+/// The same key again is 409, and names the token that was made: its text is in the first answer alone.
+#[utoipa::path(post, path = "/v1/tokens", tag = "tokens", params(Repeatable), request_body = NewToken,
     responses((status = 201, body = MadeToken)))]
 pub(crate) async fn make_token(
     State(app): State<App>,
     who: Who,
+    key: Repeatable,
     Json(new): Json<NewToken>,
 ) -> Answer<Response> {
-    let made = app.plane().make_token(&who.caller, new).await?;
+    let made = app.plane().make_token(&who.caller, new, key.0).await?;
     Ok((StatusCode::CREATED, Json(made)).into_response())
 }
 

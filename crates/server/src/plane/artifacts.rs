@@ -34,16 +34,19 @@ pub struct NewArtifact {
 }
 
 impl Plane {
+    /// Those of a task, by attempt and name.
     pub async fn artifacts(
         &self,
         caller: &Caller,
         id: TaskId,
-    ) -> Result<Vec<Artifact>, PlaneError> {
+        paging: &Paging,
+    ) -> Result<Page<Artifact>, PlaneError> {
         let mut db = self.inner.store.reader().await?;
         tasks::seen(&mut db, caller, id).await?;
         let sql =
             Sql::new("SELECT doc FROM artifacts WHERE task = $1 ORDER BY attempt, name").text(id);
-        rows::all(&mut db, "artifacts", sql).await
+        let all = rows::all(&mut db, "artifacts", sql).await?;
+        rows::page_of(all, paging, |artifact: &Artifact| artifact.id.to_string())
     }
 
     /// Those of all tasks that the caller may know of, the newest first.

@@ -14,7 +14,7 @@ use crate::store::{Sql, scalar};
 impl Plane {
     pub async fn overview(&self, caller: &Caller) -> Result<Overview, PlaneError> {
         caller.reads()?;
-        let runners = self.runners(caller).await?;
+        let runners = self.all_runners().await?;
         let mut db = self.inner.store.reader().await?;
         let sql = Sql::new("SELECT COUNT(*) FROM approvals WHERE state = 'pending'");
         let approvals = scalar(&mut db, rows::visible(sql, caller)).await?.unsigned_abs();

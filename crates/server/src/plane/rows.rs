@@ -53,9 +53,7 @@ pub(super) fn known(mut sql: Sql, caller: &Caller, begun: &'static str) -> Sql {
 pub(super) fn newest_first(mut sql: Sql, paging: &Paging) -> Result<Sql, PlaneError> {
     if let Some(after) = &paging.after {
         let id: Result<ProjectId, _> = after.parse();
-        id.map_err(|_| {
-            PlaneError::field("after", "it is not what a page said was next", "leave it out")
-        })?;
+        id.map_err(|_| not_next())?;
         sql = sql.and(" AND id < ?").text(after);
     }
     Ok(sql.and(" ORDER BY id DESC LIMIT ?").number(limit(paging)? + 1))
@@ -76,6 +74,28 @@ pub(super) fn page<T>(mut items: Vec<T>, paging: &Paging, id: impl Fn(&T) -> Str
     items.truncate(most);
     let next = if more { items.last().map(id) } else { None };
     Page { items, next }
+}
+
+/// A page of a list that is at hand as a whole, in its order. Nothing is ever taken out of such a list, so that what a
+/// page ended with is found again.
+pub(super) fn page_of<T>(
+    all: Vec<T>,
+    paging: &Paging,
+    id: impl Fn(&T) -> String,
+) -> Result<Page<T>, PlaneError> {
+    limit(paging)?;
+    let begin = match &paging.after {
+        None => 0,
+        Some(after) => {
+            let last = all.iter().position(|item| id(item) == *after);
+            last.ok_or_else(not_next)? + 1
+        }
+    };
+    Ok(page(all.into_iter().skip(begin).collect(), paging, id))
+}
+
+fn not_next() -> PlaneError {
+    PlaneError::field("after", "it is not what a page said was next", "leave it out")
 }
 
 /// Refuses what was read before somebody else changed it.

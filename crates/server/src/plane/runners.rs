@@ -1,16 +1,26 @@
 //! Runners as others see them.
 
 use cofferdam_core::control::id::RunnerId;
+use cofferdam_core::control::page::{Page, Paging};
 use cofferdam_core::control::runner::{Runner, RunnerState};
 
-use super::Plane;
 use super::caller::Caller;
 use super::error::PlaneError;
 use super::turn::Turn;
+use super::{Plane, rows};
 
 impl Plane {
-    pub async fn runners(&self, caller: &Caller) -> Result<Vec<Runner>, PlaneError> {
+    /// By their names.
+    pub async fn runners(
+        &self,
+        caller: &Caller,
+        paging: &Paging,
+    ) -> Result<Page<Runner>, PlaneError> {
         caller.reads()?;
+        rows::page_of(self.all_runners().await?, paging, |runner| runner.name.clone())
+    }
+
+    pub(super) async fn all_runners(&self) -> Result<Vec<Runner>, PlaneError> {
         self.write(|turn| {
             Box::pin(async move {
                 let ids: Vec<RunnerId> = turn.memory.runners.keys().copied().collect();

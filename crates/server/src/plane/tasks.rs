@@ -144,11 +144,18 @@ impl Plane {
         .await
     }
 
-    pub async fn attempts(&self, caller: &Caller, id: TaskId) -> Result<Vec<Attempt>, PlaneError> {
+    /// The first one first.
+    pub async fn attempts(
+        &self,
+        caller: &Caller,
+        id: TaskId,
+        paging: &Paging,
+    ) -> Result<Page<Attempt>, PlaneError> {
         let mut db = self.inner.store.reader().await?;
         seen(&mut db, caller, id).await?;
         let sql = Sql::new("SELECT doc FROM attempts WHERE task = $1 ORDER BY number").text(id);
-        rows::all(&mut db, "attempts", sql).await
+        let all = rows::all(&mut db, "attempts", sql).await?;
+        rows::page_of(all, paging, |attempt: &Attempt| attempt.number.to_string())
     }
 
     async fn change<F>(&self, caller: &Caller, id: TaskId, what: F) -> Result<Task, PlaneError>

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cofferdam_core::control::admission;
 use cofferdam_core::control::id::TokenId;
 use cofferdam_core::control::overview::Me;
+use cofferdam_core::control::page::{Page, Paging};
 use cofferdam_core::control::token::{MadeToken, NewToken, Scope, Token};
 use cofferdam_core::stamp::Stamp;
 use serde_json::json;
@@ -15,10 +16,12 @@ use sqlx::Row as _;
 
 use super::caller::Caller;
 use super::error::PlaneError;
+use super::keys::{IdempotencyKey, Once};
 use super::turn::{About, Turn};
 use super::{Plane, rows};
 use crate::store::{Sql, Store, StoreError, from_doc, run, to_doc};
 
+const NOUN: &str = "token";
 /// What every secret begins with, so that it is recognised where it does not belong.
 const PREFIX: &str = "cofferdam_";
 
@@ -67,6 +70,7 @@ impl Plane {
         &self,
         caller: &Caller,
         asked: NewToken,
+        key: Option<IdempotencyKey>,
     ) -> Result<MadeToken, PlaneError> {
         caller.needs(Scope::Admin)?;
         admission::name("name", &asked.name)?;
@@ -84,20 +88,40 @@ impl Plane {
             let message = "a token of some projects makes tokens of these projects only";
             return Err(PlaneError::field("projects", message, "name projects that you know"));
         }
+        let once = Once::new(caller, key, NOUN, &asked)?;
         let actor = caller.actor.clone();
         let made = self
-            .write(move |turn| Box::pin(async move { make(turn, &actor, asked).await }))
+            .write(move |turn| {
+                Box::pin(async move {
+                    if let Some(id) = once.made(turn).await? {
+                        // Its text is nowhere any more, and another text would be another token.
+                        return Err(PlaneError::Conflict {
+                            message: format!("this key has made the token {id}, whose text is shown once"),
+                            remedy: "revoke that one if its text was lost, and make another with a new key",
+                        });
+                    }
+                    let made = make(turn, &actor, asked).await?;
+                    once.keep(turn, &made.token.id).await?;
+                    Ok(made)
+                })
+            })
             .await?;
         self.remember(&made.secret, made.token.clone());
         Ok(made)
     }
 
-    pub async fn tokens(&self, caller: &Caller) -> Result<Vec<Token>, PlaneError> {
+    /// The oldest first.
+    pub async fn tokens(
+        &self,
+        caller: &Caller,
+        paging: &Paging,
+    ) -> Result<Page<Token>, PlaneError> {
         caller.needs(Scope::Admin)?;
         let mut db = self.inner.store.reader().await?;
         let all: Vec<Token> =
             rows::all(&mut db, "tokens", Sql::new("SELECT doc FROM tokens ORDER BY id")).await?;
-        Ok(all.into_iter().filter(|token| knows(caller, token)).collect())
+        let known = all.into_iter().filter(|token| knows(caller, token)).collect();
+        rows::page_of(known, paging, |token| token.id.to_string())
     }
 
     pub async fn revoke_token(&self, caller: &Caller, id: TokenId) -> Result<Token, PlaneError> {
@@ -110,7 +134,7 @@ impl Plane {
                     let found: Option<Token> = rows::find(turn.db().await?, "tokens", sql).await?;
                     let mut token = found
                         .filter(|token| knows(&caller, token))
-                        .ok_or(PlaneError::NotFound("token"))?;
+                        .ok_or(PlaneError::NotFound(NOUN))?;
                     if token.revoked_at.is_some() {
                         return Ok(token);
                     }
@@ -136,7 +160,7 @@ impl Plane {
     pub async fn me(&self, caller: &Caller) -> Result<Me, PlaneError> {
         let known = self.inner.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let token = known.values().find(|token| token.id == caller.token).cloned();
-        let token = token.ok_or(PlaneError::NotFound("token"))?;
+        let token = token.ok_or(PlaneError::NotFound(NOUN))?;
         Ok(Me { actor: caller.actor.clone(), scopes: caller.scopes.clone(), token })
     }
 

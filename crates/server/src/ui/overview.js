@@ -18,10 +18,10 @@ export async function overview({ show, signal }) {
       api.list("/v1/approvals", { state: "pending" }, 20, signal),
       api.list("/v1/tasks", { state: "running" }, 50, signal),
       api.list("/v1/tasks", {}, 100, signal),
-      api.get("/v1/runners", {}, signal),
+      api.list("/v1/runners", {}, 1000, signal),
     ]);
     if (signal.aborted) return;
-    renew(place, [sums, asked, running, recent, runners], () => page({ sums, asked, running, recent, runners: runners.items }, draw));
+    renew(place, [sums, asked, running, recent, runners], () => page({ sums, asked, running, recent, runners }, draw));
   };
   await draw();
   show("Overview", el("div.title", el("h1", "Overview"), may("submit") && el("a.button.primary", { href: "#/tasks/new" }, "New task")), place);

@@ -9,8 +9,7 @@ import { ago, badge, taskLink } from "./words.js";
 export async function runners({ show, signal }) {
   const place = el("div");
   const draw = async () => {
-    const answer = await api.get("/v1/runners", {}, signal);
-    const all = answer.items;
+    const all = await api.list("/v1/runners", {}, 1000, signal);
     swap(
       place,
       all.length

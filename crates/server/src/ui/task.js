@@ -34,10 +34,10 @@ export async function task({ show, signal, id, query }) {
   const draw = async () => {
     const [now, tries, events, asked, runners, audit] = await Promise.all([
       api.get(path, {}, signal),
-      api.get(`${path}/attempts`, {}, signal),
+      api.list(`${path}/attempts`, {}, 500, signal),
       api.list(`${path}/events`, {}, 500, signal),
       api.list("/v1/approvals", { task: id, state: "pending" }, 20, signal),
-      api.get("/v1/runners", {}, signal).then((page) => page.items, () => []),
+      api.list("/v1/runners", {}, 1000, signal).catch(() => []),
       api.get(`${path}/audit`, {}, signal),
     ]);
     if (signal.aborted) return;
@@ -47,7 +47,7 @@ export async function task({ show, signal, id, query }) {
     renew(sides, [shown, runners.length], () => [settings(shown, names), receipt(shown)]);
     renew(facts, shown, () => [usage(shown), artifacts(path, signal)]);
     renew(history, [audit, events.length], () => [proof(audit), timeline(events)]);
-    renew(attempts, tries, () => tried(id, tries.items, names));
+    renew(attempts, tries, () => tried(id, tries, names));
     writes();
   };
   await draw();
@@ -156,9 +156,8 @@ function usage(task) {
 
 function artifacts(path, signal) {
   const place = el("div", el("p.quiet", "Loading…"));
-  api.get(`${path}/artifacts`, {}, signal).then(
-    (page) => {
-      const items = page.items;
+  api.list(`${path}/artifacts`, {}, 500, signal).then(
+    (items) => {
       swap(place, items.length ? table("Artifacts", ["Name", "Size", "Hash", ""], items.map((item) => row(null, name(item.name), bytes(item.size), el("code", String(item.hash).slice(0, 12)), button("Download", (event) => perform(event.currentTarget, () => download(item)))))) : empty("It left no artifacts."));
     },
     (error) => error.name !== "AbortError" && swap(place, problem(error)),

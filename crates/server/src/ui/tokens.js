@@ -14,8 +14,7 @@ export async function tokens({ show, signal }) {
   const projects = await api.list("/v1/projects", {}, 500, signal);
   const names = new Map(projects.map((project) => [project.id, project.name]));
   const draw = async () => {
-    const answer = await api.get("/v1/tokens", { limit: 500 }, signal);
-    const all = answer.items;
+    const all = await api.list("/v1/tokens", {}, 1000, signal);
     swap(place, all.length ? table("Tokens", ["Name", "Scopes", "Projects", "Made", "Ends", ""], all.map((token) => line(token, names, draw))) : empty("There are no tokens."));
   };
   await draw();

@@ -53,3 +53,33 @@ fn every_operation_is_described() {
         }
     }
 }
+
+/// What a list and a create have in common, whatever they are of.
+#[test]
+fn every_list_has_pages_and_every_create_takes_a_key() {
+    let api: serde_json::Value =
+        serde_json::from_str(&cofferdam_server::http::openapi().unwrap()).unwrap();
+    let (mut lists, mut creates) = (0, 0);
+    for (path, item) in api["paths"].as_object().unwrap() {
+        let takes = |method: &str, name: &str| {
+            let all = item[method]["parameters"].as_array();
+            all.is_some_and(|all| all.iter().any(|parameter| parameter["name"] == name))
+        };
+        let answer =
+            item["get"]["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]
+                .as_str()
+                .unwrap_or_default();
+        // Of settings there are as many as there are.
+        if answer.contains("/Page_") && path != "/v1/projects/{id}/policy" {
+            assert!(takes("get", "limit") && takes("get", "after"), "GET {path}");
+            lists += 1;
+        }
+        // An artifact is known by its attempt and its name.
+        if item["post"]["responses"]["201"].is_object() && path != "/v1/runner/tasks/{id}/artifacts"
+        {
+            assert!(takes("post", "Idempotency-Key"), "POST {path}");
+            creates += 1;
+        }
+    }
+    assert!(lists >= 12 && creates >= 7, "{lists} {creates}");
+}

@@ -70,6 +70,8 @@ claims! {
     versions::a_thing_is_replaced_only_by_who_has_seen_it,
     versions::a_version_that_is_known_is_said_as_http_says_it,
     versions::the_same_create_with_the_same_key_is_one,
+    versions::the_same_key_makes_no_second_token_and_shows_no_secret_again,
+    versions::tokens_and_runners_come_in_pages_too,
     versions::pages_hold_everything_once,
     watching::a_request_has_an_id_of_its_own_or_the_callers,
     watching::a_server_that_stops_is_not_ready,

@@ -55,6 +55,59 @@ pub(crate) fn the_same_create_with_the_same_key_is_one(server: Server) {
     assert_eq!(all["items"].as_array().unwrap().len(), 3);
 }
 
+pub(crate) fn the_same_key_makes_no_second_token_and_shows_no_secret_again(server: Server) {
+    let create =
+        |key: &str, body| server.send(Ask::post("/v1/tokens", body).header("Idempotency-Key", key));
+    let body = json!({ "name": "ci", "scopes": ["submit"] });
+    let made = create("k-1", &body).expect(201).json();
+    let (id, secret) = (made["id"].as_str().unwrap(), made["secret"].as_str().unwrap());
+    for _ in 0..2 {
+        let again = create("k-1", &body);
+        assert!(!String::from_utf8_lossy(&again.body).contains("cofferdam_"), "{again:?}");
+        let problem = again.expect(409).json();
+        assert!(problem["detail"].as_str().unwrap().contains(id), "{problem}");
+        assert!(problem["remedy"].as_str().unwrap().contains("revoke"), "{problem}");
+    }
+    Ask::get("/v1/me").token(secret).send(server.address).expect(200);
+    let other = json!({ "name": "ci", "scopes": ["admin"] });
+    create("k-1", &other).refused(422, "key-reused");
+    let known = |server: &Server| {
+        let all = server.get("/v1/tokens").expect(200).json();
+        all["items"].as_array().unwrap().iter().filter(|token| token["name"] == "ci").count()
+    };
+    assert_eq!(known(&server), 1);
+    create("k-2", &body).expect(201);
+    assert_eq!(known(&server), 2, "another key is another token");
+}
+
+pub(crate) fn tokens_and_runners_come_in_pages_too(server: Server) {
+    for at in 0..5 {
+        let (_, secret) = server.token(&format!("host-{at}"), "runner", None);
+        let body = json!({ "name": format!("host-{at}"), "capacity": 1 });
+        Ask::post("/v1/runner/register", &body).token(&secret).send(server.address).expect(200);
+    }
+    let names = |target: &str| {
+        let (mut names, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = server.get(&format!("{target}?limit=2{after}")).expect(200).json();
+            let items = page["items"].as_array().unwrap();
+            assert!((1..=2).contains(&items.len()), "{page}");
+            names.extend(items.iter().map(|item| item["name"].as_str().unwrap().to_owned()));
+            match page["next"].as_str() {
+                Some(next) => after = format!("&after={next}"),
+                None => return names,
+            }
+        }
+    };
+    assert_eq!(names("/v1/runners"), ["host-0", "host-1", "host-2", "host-3", "host-4"]);
+    assert_eq!(names("/v1/tokens"), ["admin", "host-0", "host-1", "host-2", "host-3", "host-4"]);
+    for target in ["/v1/runners", "/v1/tokens"] {
+        server.get(&format!("{target}?limit=0")).refused(400, "invalid-query");
+        server.get(&format!("{target}?after=nonsense")).refused(422, "refused");
+        server.get(&format!("{target}?most=3")).expect(400);
+    }
+}
+
 pub(crate) fn pages_hold_everything_once(server: Server) {
     let project = server.project("own");
     let mut made: Vec<String> = (0..7).map(|_| server.task(&project)).collect();

@@ -124,7 +124,7 @@ impl Desk {
     ) -> Caller {
         let asked =
             NewToken { name: name.into(), scopes: scopes.to_vec(), projects, expires_at: None };
-        let made = self.plane.make_token(&self.admin, asked).await.unwrap();
+        let made = self.plane.make_token(&self.admin, asked, None).await.unwrap();
         self.plane.caller(&made.secret).unwrap()
     }
 

@@ -183,7 +183,7 @@ pub(crate) async fn a_name_passes_on_once_its_token_has_ended(desk: Desk) {
         projects: None,
         expires_at: Some(serde_json::from_value(json!("2027-01-15T08:05:00Z")).unwrap()),
     };
-    let made = desk.plane.make_token(&desk.admin, until).await.unwrap();
+    let made = desk.plane.make_token(&desk.admin, until, None).await.unwrap();
     let short = desk.plane.caller(&made.secret).unwrap();
     desk.plane.register(&short, asked("brief")).await.unwrap();
     desk.plane.register(&other, asked("brief")).await.unwrap_err();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cofferdam_core::control::page::Paging;
 use cofferdam_core::control::report::{ReportedStatus, Taken};
 use serde_json::json;
 
@@ -66,7 +67,8 @@ pub(crate) async fn failures_are_tried_again_by_their_cause_and_after_a_wait(mut
     let claim = runner.claim(&desk, 1).await.remove(0);
     runner.report(&desk, &claim, 0, ReportedStatus::TimedOut).await;
     assert_eq!(desk.state(&task).await, "timed_out", "three are enough");
-    let attempts = desk.plane.attempts(&desk.admin, task.id).await.unwrap();
+    let attempts =
+        desk.plane.attempts(&desk.admin, task.id, &Paging::default()).await.unwrap().items;
     assert_eq!(attempts.len(), 3);
     desk.plane.retry(&desk.admin, task.id).await.unwrap();
     assert_eq!(runner.claim(&desk, 1).await.len(), 1, "unless a person asks");

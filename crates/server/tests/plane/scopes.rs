@@ -75,7 +75,7 @@ pub(crate) async fn each_scope_does_its_own_and_no_more(desk: Desk) {
     assert_eq!(status(create(&runner).await.map(|_| ())), Err(403));
     assert_eq!(status(desk.plane.task(&review, made.id).await.map(|_| ())), Ok(()));
     assert_eq!(status(desk.plane.task(&runner, made.id).await.map(|_| ())), Err(403));
-    assert_eq!(status(desk.plane.tokens(&submit).await.map(|_| ())), Err(403));
+    assert_eq!(status(desk.plane.tokens(&submit, &Paging::default()).await.map(|_| ())), Err(403));
     assert_eq!(status(desk.plane.verify(&submit).await.map(|_| ())), Err(403));
     let registered = desk.register(&runner, "one").await;
     let ask = ClaimAsk { runner: registered.runner, room: 1, wait_ms: 0 };
@@ -91,8 +91,16 @@ pub(crate) async fn each_scope_does_its_own_and_no_more(desk: Desk) {
         projects: None,
         expires_at: None,
     };
-    assert_eq!(status(desk.plane.make_token(&lead, wide).await.map(|_| ())), Err(422));
-    assert!(desk.plane.tokens(&lead).await.unwrap().iter().all(|token| token.projects.is_some()));
+    assert_eq!(status(desk.plane.make_token(&lead, wide, None).await.map(|_| ())), Err(422));
+    assert!(
+        desk.plane
+            .tokens(&lead, &Paging::default())
+            .await
+            .unwrap()
+            .items
+            .iter()
+            .all(|token| token.projects.is_some())
+    );
 }
 
 pub(crate) async fn whoever_is_bound_to_a_project_does_not_move_it(desk: Desk) {
@@ -182,7 +190,7 @@ pub(crate) async fn a_token_ends_and_its_secret_is_nowhere(mut desk: Desk) {
         projects: None,
         expires_at: Some(until),
     };
-    let made = desk.plane.make_token(&desk.admin, asked).await.unwrap();
+    let made = desk.plane.make_token(&desk.admin, asked, None).await.unwrap();
     assert!(desk.plane.caller(&made.secret).is_some());
     assert!(desk.plane.caller(&format!("{}x", made.secret)).is_none());
     assert!(desk.plane.caller("").is_none());
@@ -194,7 +202,7 @@ pub(crate) async fn a_token_ends_and_its_secret_is_nowhere(mut desk: Desk) {
         projects: None,
         expires_at: None,
     };
-    let long = desk.plane.make_token(&desk.admin, asked).await.unwrap();
+    let long = desk.plane.make_token(&desk.admin, asked, None).await.unwrap();
     desk.restart().await;
     assert!(desk.plane.caller(&long.secret).is_some());
     desk.plane.revoke_token(&desk.admin, long.token.id).await.unwrap();

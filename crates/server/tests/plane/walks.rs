@@ -241,7 +241,13 @@ impl Walk {
         for task in &self.tasks {
             let kept = self.desk.plane.task(&self.desk.admin, task.id).await.unwrap();
             assert_eq!(states.get(&task.id.to_string()), Some(&kept.state));
-            let attempts = self.desk.plane.attempts(&self.desk.admin, task.id).await.unwrap();
+            let attempts = self
+                .desk
+                .plane
+                .attempts(&self.desk.admin, task.id, &Paging::default())
+                .await
+                .unwrap()
+                .items;
             let succeeded = attempts.iter().filter(|a| a.state == TaskState::Succeeded).count();
             assert_eq!(succeeded, usize::from(kept.state == TaskState::Succeeded));
         }
