@@ -12,7 +12,6 @@ use cofferdam_core::config::{Anchor, Key, Layer, Resolved, Settings};
 use cofferdam_core::control::admission::{admit, let_in, terms};
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::plan::Guarded;
-use cofferdam_core::policy::Ceiling;
 use cofferdam_core::refusal::Refusal;
 use cofferdam_core::result::ResultRule;
 use cofferdam_core::spec::{Purpose, Terminal};
@@ -91,7 +90,7 @@ impl HostDesk {
         if let Some(role) = order.role {
             let roles = &mut request.policy.roles;
             let here = roles.remove(&role.name).unwrap_or_default();
-            roles.insert(role.name.clone(), stricter(here, wants.ceiling));
+            roles.insert(role.name.clone(), here.stricter(wants.ceiling));
             request.spec.role = Some(role.name.clone());
         }
         Ok(request)
@@ -125,40 +124,10 @@ fn allowed(settings: &Settings, resolved: &Resolved, order: &Order<'_>) -> Vec<E
     root.into_iter().chain(narrow.cloned().map(ExactPath)).chain(wide.cloned()).collect()
 }
 
-/// What both allow.
-fn stricter(here: Ceiling, there: Ceiling) -> Ceiling {
-    fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
-        a.into_iter().chain(b).min()
-    }
-    // The narrower network and the stricter mode are the greater ones.
-    fn most<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
-        a.into_iter().chain(b).max()
-    }
-    let within = |path: &PathBuf, outer: &[PathBuf]| outer.iter().any(|top| path.starts_with(top));
-    Ceiling {
-        memory: least(here.memory, there.memory),
-        cpus: least(here.cpus, there.cpus),
-        pids: least(here.pids, there.pids),
-        timeout: least(here.timeout, there.timeout),
-        network: most(here.network, there.network),
-        mode: most(here.mode, there.mode),
-        allowed_paths: match (here.allowed_paths, there.allowed_paths) {
-            (Some(here), Some(there)) => {
-                let inner = here.iter().filter(|path| within(path, &there));
-                let outer = there.iter().filter(|path| within(path, &here));
-                Some(inner.chain(outer).cloned().collect())
-            }
-            (here, there) => here.or(there),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use cofferdam_core::control::task::NewTask;
-    use cofferdam_core::quantity::ByteSize;
     use cofferdam_core::refusal::Rule;
-    use cofferdam_core::spec::{Mode, Network};
     use serde_json::{Value, json};
 
     use super::*;
@@ -227,27 +196,5 @@ mod tests {
         let found = ProjectFile::find(&workspace, &desk.context.home).unwrap().unwrap();
         TrustStore::beneath(&desk.context.state_dir).accept(&found).unwrap();
         assert_eq!(refused(&desk, &workspace, json!({})), Some(Rule::EnvAllowed));
-    }
-
-    #[test]
-    fn of_two_ceilings_the_stricter_holds() {
-        let here = Ceiling {
-            memory: Some(ByteSize::mib(512)),
-            network: Some(Network::Bridge),
-            allowed_paths: Some(vec!["/a".into(), "/b/c".into()]),
-            ..Ceiling::default()
-        };
-        let there = Ceiling {
-            memory: Some(ByteSize::mib(1024)),
-            network: Some(Network::None),
-            mode: Some(Mode::Stage),
-            allowed_paths: Some(vec!["/a/x".into(), "/b".into(), "/d".into()]),
-            ..Ceiling::default()
-        };
-        let both = stricter(here, there);
-        assert_eq!(both.memory, Some(ByteSize::mib(512)));
-        assert_eq!(both.network, Some(Network::None));
-        assert_eq!(both.mode, Some(Mode::Stage));
-        assert_eq!(both.allowed_paths.unwrap(), [PathBuf::from("/b/c"), "/a/x".into()]);
     }
 }

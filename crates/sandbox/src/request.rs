@@ -178,18 +178,8 @@ fn policy(settings: &Settings, ask: &Ask) -> Result<Policy, Refusal> {
     };
     let allowed = std::iter::once(&policy.root).chain(&policy.allowed_paths);
     let roles = policy.roles.iter().map(|(name, role)| {
-        let ceiling = Ceiling {
-            memory: role.memory_limit,
-            cpus: role.cpu_limit,
-            pids: role.pids_limit,
-            timeout: role.timeout,
-            network: role.network,
-            mode: role.mode,
-            allowed_paths: role
-                .allowed_paths
-                .as_ref()
-                .map(|paths| paths.iter().map(|path| real(path)).collect()),
-        };
+        let mut ceiling = Ceiling::from(role);
+        ceiling.allowed_paths.iter_mut().flatten().for_each(|path| *path = real(path));
         (name.clone(), ceiling)
     });
     Ok(Policy {

@@ -33,7 +33,7 @@ use crate::stamp::Stamp;
 pub struct Admitted {
     /// Every setting with the value that stands, and whose it is.
     pub resolved: Resolved,
-    /// The role's, without what was overridden with a reason.
+    /// The role's, without what was overridden with a reason, and that of the role of its name in the host file.
     pub ceiling: Ceiling,
     /// The fields of the task that settings were read from.
     fields: BTreeMap<Key, String>,
@@ -98,6 +98,9 @@ pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admi
         output: sandbox.output_limit,
         disk_reserve: sandbox.disk_reserve,
     };
+    // A role of the same name in the host file holds beside this one, and no override lifts it.
+    let here = role.and_then(|role| settings.policy.roles.get(&role.name)).map(Ceiling::from);
+    let ceiling = ceiling.stricter(here.unwrap_or_default());
     ceiling.check(&limits, sandbox.network, sandbox.mode).map_err(named)?;
     policy::wide_enough(settings.policy.network, sandbox.network).map_err(named)?;
     policy::may_relax(&settings.policy.relax, &sandbox.relax).map_err(named)?;

@@ -16,7 +16,7 @@ pub struct Project {
     pub allowed_paths: Vec<String>,
     /// How many of its tasks may run at once; absent: as many as the server allows at all.
     pub max_running: Option<u32>,
-    /// The role of tasks that name none.
+    /// The role of tasks that name none. It is no bound for those that name another: what holds for all is in the host file.
     pub default_role: Option<String>,
     pub version: u64,
     #[schema(value_type = String, format = DateTime)]

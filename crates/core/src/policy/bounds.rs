@@ -3,9 +3,12 @@
 //! A plan is held against them where it is made, and a task of the control plane already when it is asked for.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use super::{Ceiling, matches_glob};
+use crate::config::RoleSettings;
 use crate::env::EnvName;
+use crate::paths::ExactPath;
 use crate::refusal::{Refusal, Rule};
 use crate::spec::{Limits, Mode, Network, Relax};
 
@@ -43,6 +46,50 @@ impl Ceiling {
             return Err(over("sandbox.mode", mode.to_string(), most.to_string()));
         }
         Ok(())
+    }
+
+    /// What both allow.
+    pub fn stricter(self, other: Self) -> Self {
+        fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+            a.into_iter().chain(b).min()
+        }
+        // The narrower network and the stricter mode are the greater ones.
+        fn most<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+            a.into_iter().chain(b).max()
+        }
+        let within =
+            |path: &PathBuf, outer: &[PathBuf]| outer.iter().any(|top| path.starts_with(top));
+        Self {
+            memory: least(self.memory, other.memory),
+            cpus: least(self.cpus, other.cpus),
+            pids: least(self.pids, other.pids),
+            timeout: least(self.timeout, other.timeout),
+            network: most(self.network, other.network),
+            mode: most(self.mode, other.mode),
+            allowed_paths: match (self.allowed_paths, other.allowed_paths) {
+                (Some(one), Some(two)) => {
+                    let inner = one.iter().filter(|path| within(path, &two));
+                    let outer = two.iter().filter(|path| within(path, &one));
+                    Some(inner.chain(outer).cloned().collect())
+                }
+                (one, two) => one.or(two),
+            },
+        }
+    }
+}
+
+impl From<&RoleSettings> for Ceiling {
+    fn from(role: &RoleSettings) -> Self {
+        let paths = |paths: &Vec<ExactPath>| paths.iter().map(|path| path.0.clone()).collect();
+        Self {
+            memory: role.memory_limit,
+            cpus: role.cpu_limit,
+            pids: role.pids_limit,
+            timeout: role.timeout,
+            network: role.network,
+            mode: role.mode,
+            allowed_paths: role.allowed_paths.as_ref().map(paths),
+        }
     }
 }
 
@@ -82,5 +129,33 @@ pub fn may_relax(permitted: &BTreeSet<Relax>, asked: &BTreeSet<Relax>) -> Result
             format!("host policy does not permit relaxing {name}"),
             "add it to policy.relax in the host file",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::ByteSize;
+
+    #[test]
+    fn of_two_ceilings_the_stricter_holds() {
+        let here = Ceiling {
+            memory: Some(ByteSize::mib(512)),
+            network: Some(Network::Bridge),
+            allowed_paths: Some(vec!["/a".into(), "/b/c".into()]),
+            ..Ceiling::default()
+        };
+        let there = Ceiling {
+            memory: Some(ByteSize::mib(1024)),
+            network: Some(Network::None),
+            mode: Some(Mode::Stage),
+            allowed_paths: Some(vec!["/a/x".into(), "/b".into(), "/d".into()]),
+            ..Ceiling::default()
+        };
+        let both = here.stricter(there);
+        assert_eq!(both.memory, Some(ByteSize::mib(512)));
+        assert_eq!(both.network, Some(Network::None));
+        assert_eq!(both.mode, Some(Mode::Stage));
+        assert_eq!(both.allowed_paths.unwrap(), [PathBuf::from("/b/c"), "/a/x".into()]);
     }
 }

@@ -83,19 +83,10 @@ fn read_ceiling(said: &Pairs) -> Result<Ceiling, Refusal> {
         let remedy = "memory_limit, cpu_limit, pids_limit, timeout, network, mode and allowed_paths have a ceiling";
         wrong(at.as_deref().unwrap_or("ceiling"), message, remedy)
     })?;
-    let role = match entries.get(Key::PolicyRoles) {
-        Some((Value::Roles(roles), _)) => roles.get("role").cloned().unwrap_or_default(),
-        _ => return Err(wrong("ceiling", "it cannot be read", "write names and values")),
-    };
-    Ok(Ceiling {
-        memory: role.memory_limit,
-        cpus: role.cpu_limit,
-        pids: role.pids_limit,
-        timeout: role.timeout,
-        network: role.network,
-        mode: role.mode,
-        allowed_paths: role
-            .allowed_paths
-            .map(|paths| paths.into_iter().map(|path| path.0).collect()),
-    })
+    match entries.get(Key::PolicyRoles) {
+        Some((Value::Roles(roles), _)) => {
+            Ok(roles.get("role").map(Ceiling::from).unwrap_or_default())
+        }
+        _ => Err(wrong("ceiling", "it cannot be read", "write names and values")),
+    }
 }

@@ -96,6 +96,61 @@ fn only_variables_that_the_host_owner_named_are_let_in() {
     assert_eq!(refused("", Some(&by_role), &json!({})), not, "a role is not the host owner's word");
 }
 
+/// Whatever role a task names: one beside the project's default, one without any bound, one that lets everything be
+/// overridden, or none.
+#[test]
+fn no_role_gives_more_than_the_host_file_allows() {
+    let wide = role(json!({"name": "wide"}));
+    let lifting = role(json!({
+        "name": "lifting",
+        "ceiling": {"memory_limit": "64g", "network": "host", "mode": "direct"},
+        "settings": {"sandbox.memory_limit": "64g"},
+        "overridable": ["sandbox.memory_limit", "sandbox.cpu_limit", "sandbox.pids_limit", "sandbox.timeout", "sandbox.network"],
+    }));
+    let host = "sandbox: {memory_limit: 1g, cpu_limit: 2, pids_limit: 100, timeout: 5m}";
+    for (setting, value, rule) in [
+        ("sandbox.memory_limit", json!("2g"), "ceiling"),
+        ("sandbox.cpu_limit", json!("3"), "ceiling"),
+        ("sandbox.pids_limit", json!(101), "ceiling"),
+        ("sandbox.timeout", json!("6m"), "ceiling"),
+        ("sandbox.network", json!("bridge"), "network-allowed"),
+    ] {
+        let said = json!({"settings": {setting: value}});
+        for of in [None, Some(&wide), Some(&lifting)] {
+            let field = format!("settings.{setting}");
+            assert_eq!(refused(host, of, &said), no(rule, &field), "{setting} {of:?}");
+        }
+        let reason = "a large build";
+        let over = json!({"overrides": [{"setting": setting, "value": value, "reason": reason}]});
+        assert_eq!(refused(host, Some(&lifting), &over), no(rule, "overrides[0].value"));
+    }
+    // What a role begins with is cut down to what the host allows, and not refused: nobody asked for it.
+    let entries = parse_file(host, "host", FileLayer::Host).unwrap();
+    let admitted = admit(&entries, Some(&lifting), &task(&json!({}))).unwrap();
+    assert_eq!(admitted.resolved.settings().sandbox.memory_limit.to_string(), "1g");
+}
+
+#[test]
+fn of_a_role_here_and_its_namesake_in_the_host_file_the_stricter_holds() {
+    let dev =
+        role(json!({"ceiling": {"memory_limit": "4g"}, "overridable": ["sandbox.memory_limit"]}));
+    let host = "policy: {roles: {dev: {memory_limit: 1g, timeout: 5m}, other: {memory_limit: 1m}}}";
+    let with = |name: &str, value: &str| json!({"settings": {name: value}});
+    let fine = json!({"settings": {"sandbox.memory_limit": "1g", "sandbox.timeout": "1m"}});
+    assert_eq!(refused(host, Some(&dev), &fine), None);
+    let memory = json!({"settings": {"sandbox.memory_limit": "2g", "sandbox.timeout": "1m"}});
+    assert_eq!(refused(host, Some(&dev), &memory), no("ceiling", "settings.sandbox.memory_limit"));
+    let late = json!({"settings": {"sandbox.memory_limit": "1g", "sandbox.timeout": "6m"}});
+    assert_eq!(refused(host, Some(&dev), &late), no("ceiling", "settings.sandbox.timeout"));
+    let over = json!({
+        "timeout": "1m",
+        "overrides": [{"setting": "sandbox.memory_limit", "value": "2g", "reason": "a large build"}],
+    });
+    let beyond = refused(host, Some(&dev), &over);
+    assert_eq!(beyond, no("ceiling", "overrides[0].value"), "the host's own stays");
+    assert_eq!(refused("", Some(&dev), &with("sandbox.memory_limit", "2g")), None);
+}
+
 #[test]
 fn a_role_bounds_its_tasks_unless_it_lets_them_override_with_a_reason() {
     let dev = role(json!({
