@@ -3,6 +3,8 @@
 use cofferdam_core::control::approval::{Approval, ApprovalState, Decision};
 use cofferdam_core::control::page::Paging;
 use cofferdam_core::control::project::NewProject;
+use cofferdam_core::control::report::ReportedStatus;
+use cofferdam_core::control::role::NewRole;
 use cofferdam_core::control::task::Task;
 use cofferdam_core::control::token::Scope;
 use cofferdam_server::plane::ApprovalFilter;
@@ -70,6 +72,57 @@ pub(crate) async fn a_yes_holds_only_for_the_rules_it_was_given_under(desk: Desk
     assert_ne!(first.subject, second.subject);
     desk.plane.approve(&desk.admin, second.id, words("still fine")).await.unwrap();
     assert_eq!(runner.claim(&desk, 1).await.len(), 1);
+    desk.holds().await;
+}
+
+pub(crate) async fn a_yes_covers_another_try_only_while_nothing_has_changed(mut desk: Desk) {
+    let runner = desk.runner("one").await;
+    let role = |memory: &str| -> NewRole {
+        let role = json!({"name": "dev", "ceiling": {"memory_limit": memory}});
+        serde_json::from_value(role).unwrap()
+    };
+    let dev = desk.plane.create_role(&desk.admin, role("8g"), None).await.unwrap();
+    let more = json!({
+        "role": "dev", "requires_approval": true, "retry": {"max_attempts": 2, "on": ["failed"]},
+    });
+    let task = desk.submit(more).await;
+    let first = asked(&desk, &task).await;
+    desk.plane.approve(&desk.admin, first.id, words("fine")).await.unwrap();
+    let fail = async |desk: &Desk, approval: &Approval, number: u32| {
+        let claim = runner.claim(desk, 1).await.remove(0);
+        assert_eq!((claim.attempt, claim.approval), (number, Some(approval.id)));
+        runner.report(desk, &claim, 0, ReportedStatus::Failed).await;
+    };
+    fail(&desk, &first, 1).await;
+    // The same task under the same rules: by its own policy, and because a person says so.
+    fail(&desk, &first, 2).await;
+    assert_eq!(desk.state(&task).await, "failed");
+    desk.plane.retry(&desk.admin, task.id).await.unwrap();
+    fail(&desk, &first, 3).await;
+    // Its role is another.
+    desk.plane.replace_role(&desk.admin, dev.id, role("16g"), None).await.unwrap();
+    desk.plane.retry(&desk.admin, task.id).await.unwrap();
+    assert!(runner.claim(&desk, 1).await.is_empty(), "nobody has said yes to that");
+    assert_eq!(desk.state(&task).await, "awaiting_approval");
+    let old = desk.plane.approval(&desk.admin, first.id).await.unwrap();
+    assert_eq!(old.state, ApprovalState::Withdrawn);
+    let second = asked(&desk, &task).await;
+    desk.plane.approve(&desk.admin, second.id, words("still fine")).await.unwrap();
+    fail(&desk, &second, 4).await;
+    // The host's rules are others.
+    desk.restart_under("sandbox: {memory_limit: 4g}").await;
+    desk.register(&runner.caller, "one").await;
+    desk.plane.retry(&desk.admin, task.id).await.unwrap();
+    assert!(runner.claim(&desk, 1).await.is_empty(), "nor to that");
+    let third = asked(&desk, &task).await;
+    desk.plane.approve(&desk.admin, third.id, words("and again")).await.unwrap();
+    fail(&desk, &third, 5).await;
+    // What is no longer allowed is not asked about.
+    desk.plane.replace_role(&desk.admin, dev.id, role("1m"), None).await.unwrap();
+    desk.plane.retry(&desk.admin, task.id).await.unwrap();
+    assert!(runner.claim(&desk, 1).await.is_empty());
+    let refused = desk.plane.task(&desk.admin, task.id).await.unwrap();
+    assert_eq!(refused.result.outcome.as_deref(), Some("refused"), "{refused:?}");
     desk.holds().await;
 }
 
