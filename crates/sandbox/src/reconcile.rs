@@ -40,6 +40,9 @@ const DYING: Duration = Duration::from_secs(2);
 /// How long killed processes may take to go.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What work on changes is called that somebody had to finish or to take back: nothing outlived its owner there.
+const OPERATION: &str = "operation";
+
 /// What was found and done about one run, or one launcher.
 #[derive(Debug, Clone, Serialize)]
 pub struct Reconciled {
@@ -51,6 +54,14 @@ pub struct Reconciled {
     pub settled: Vec<Settled>,
     /// What would not go. The run stays marked, and the next clean-up tries again.
     pub left: Vec<String>,
+}
+
+impl Reconciled {
+    /// What of it outlived its owner and was removed: kind and name, as the log has them.
+    pub fn orphans(&self) -> impl Iterator<Item = (&str, &str)> {
+        let removed = self.removed.iter().map(|name| (kind_of(name), name.as_str()));
+        removed.filter(|(kind, _)| *kind != OPERATION)
+    }
 }
 
 /// What its owner did not come to.
@@ -206,8 +217,12 @@ pub fn clear_waste(state: &StateDir) -> Vec<String> {
 }
 
 fn orphan(name: &str) -> EventKind {
-    let kind = name.split(' ').next().unwrap_or_default().to_owned();
-    EventKind::OrphanRemoved { kind, name: name.to_owned() }
+    EventKind::OrphanRemoved { kind: kind_of(name).to_owned(), name: name.to_owned() }
+}
+
+/// The first word of what something is called.
+fn kind_of(name: &str) -> &str {
+    name.split(' ').next().unwrap_or_default()
 }
 
 /// Cleans up after an owner that died between the mark and the record. A sandbox may have been begun, but
@@ -251,7 +266,7 @@ fn operations(
                 How::Finished => "finished",
                 How::TakenBack => "taken back",
             };
-            let removed = vec![format!("operation {operation} on its changes ({how})")];
+            let removed = vec![format!("{OPERATION} {operation} on its changes ({how})")];
             Reconciled { whose: Whose::Run(run), removed, settled: Vec::new(), left }
         },
     );

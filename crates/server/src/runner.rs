@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cofferdam_core::control::id::RunnerId;
-use cofferdam_core::control::report::Registration;
+use cofferdam_core::control::report::{Registration, Removed};
 use cofferdam_sandbox::engine::Surroundings;
 use cofferdam_sandbox::launcher::{Launcher, LauncherError};
 use cofferdam_sandbox::reconcile::{reconcile, sweep_engines};
@@ -112,7 +112,7 @@ pub async fn serve<L: Link>(link: L, setup: Setup, ending: Ending) -> Result<(),
     ground::make_private(&setup.work)?;
     let journal = Journal::open(&setup.state, &setup.name)?;
     let actor = format!("runner:{}", setup.name);
-    let (state, found, launcher) = {
+    let Begun { state, found, removed, launcher } = {
         let (setup, journal, actor) = (setup.clone(), journal.clone(), actor.clone());
         blocking(move || begin(&setup, &journal, &actor)).await??
     };
@@ -122,6 +122,7 @@ pub async fn serve<L: Link>(link: L, setup: Setup, ending: Ending) -> Result<(),
         capacity: setup.capacity,
         host: setup.host.clone(),
         holding: found.holding(),
+        removed,
     };
     let Some(registered) = register(&link, &registration, &ending).await? else { return Ok(()) };
     let runner = Arc::new(Runner {
@@ -145,19 +146,26 @@ pub async fn serve<L: Link>(link: L, setup: Setup, ending: Ending) -> Result<(),
     Ok(())
 }
 
-/// Cleans up after a life before this one, and says what of it is known.
-fn begin(
-    setup: &Setup,
-    journal: &Journal,
-    actor: &str,
-) -> Result<(StateDir, recover::Found, Launcher), RunnerError> {
+/// A host that was cleaned up.
+struct Begun {
+    state: StateDir,
+    /// What of a life before this one is known.
+    found: recover::Found,
+    /// What was left of it, or of others.
+    removed: Vec<Removed>,
+    launcher: Launcher,
+}
+
+/// Cleans up after a life before this one.
+fn begin(setup: &Setup, journal: &Journal, actor: &str) -> Result<Begun, RunnerError> {
     let state = StateDir::open(&setup.state)?;
     // What had ended before is told from what ended with us; so this comes first.
     let found = recover::look(journal, &state)?;
-    reconcile(&state, actor)?;
-    sweep_engines(&state, actor, &setup.around)?;
+    let mut done = reconcile(&state, actor)?;
+    done.extend(sweep_engines(&state, actor, &setup.around)?);
+    let removed = done.iter().flat_map(recover::removed).collect();
     let launcher = Launcher::spawn(&setup.program, &state)?;
-    Ok((state, found, launcher))
+    Ok(Begun { state, found, removed, launcher })
 }
 
 /// Asks until there is an answer; a no is one. Nothing where it was told to end before.
@@ -193,6 +201,8 @@ impl<L: Link> Runner<L> {
             capacity: self.setup.capacity,
             host: self.setup.host.clone(),
             holding: self.held.names(),
+            // That was told when it began.
+            removed: Vec::new(),
         };
         let registered = self.link.register(&registration).await?;
         *self.id.lock().unwrap_or_else(PoisonError::into_inner) = registered.runner;

@@ -148,6 +148,7 @@ fn what_goes_wrong_is_said_and_told_apart() {
     let away = place.ended(place.task(&again));
     assert_eq!((away.state, away.attempt), (TaskState::Failed, 2), "{away:#?}");
     assert_eq!(away.result.outcome.as_deref(), Some("sandbox_failure"));
+    assert_eq!(place.events("sandbox.failed").len(), 2, "once for each attempt");
     let unknown = run(&["--", "no-such-program"]);
     assert_eq!(unknown.state, TaskState::Failed);
     // A large output arrives whole and in order.

@@ -1,5 +1,7 @@
 //! Several runners: one that is cut off, one that drains, and who may be one at all.
 
+use std::fs;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use cofferdam_core::control::state::TaskState;
@@ -35,6 +37,48 @@ fn what_a_runner_holds_that_is_cut_off_is_lost_and_done_elsewhere() {
     place.keep(cut);
     place.keep(other);
     place.chain_holds();
+}
+
+/// A launcher that is killed together with its runner leaves what it had prepared; the next runner removes that, and the
+/// server hears of it.
+#[test]
+fn what_a_killed_runner_left_is_removed_by_the_next_and_counted() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut place = Place::with(&env, None, &["--no-runner"]);
+    let token = place.runner_token("one");
+    let mut first = place.runner("one", &token, &[]);
+    let fine = place.task(&[&NATIVE[..], &["--", "true"]].concat());
+    assert_eq!(place.ended(fine).state, TaskState::Succeeded);
+    for kind in ["sandbox.started", "sandbox.cleanup"] {
+        assert_eq!(place.events(kind).len(), 1, "{kind}");
+    }
+    let task = place.task(&[&NATIVE[..], &["--", "sleep", "300"]].concat());
+    place.running(task);
+    // It must not come to clean up after its launcher, nor the launcher after itself.
+    signal(&first, Signal::Stop);
+    for child in children(&first) {
+        assert!(Command::new("kill").args(["-KILL", &child]).status().unwrap().success());
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(place.events("sandbox.orphan_removed").is_empty());
+    let next = place.runner("one", &token, &[]);
+    assert_eq!(place.ended(task).state, TaskState::Lost);
+    let removed = place.events("sandbox.orphan_removed");
+    assert!(!removed.is_empty(), "nobody heard of it");
+    assert_eq!(removed[0]["actor"], "runner:one", "{removed:#?}");
+    for one in &removed {
+        assert_eq!(one["data"]["kind"], "sandbox", "{one:#}");
+    }
+    place.keep(next);
+    place.chain_holds();
+}
+
+fn children(of: &Child) -> Vec<String> {
+    let threads = fs::read_dir(format!("/proc/{}/task", of.id())).unwrap();
+    let lists = threads.map(|thread| fs::read_to_string(thread.unwrap().path().join("children")));
+    let lists: Vec<String> = lists.map(Result::unwrap).collect();
+    lists.iter().flat_map(|list| list.split_whitespace()).map(str::to_owned).collect()
 }
 
 #[test]

@@ -24,6 +24,21 @@ pub struct Registration {
     /// Attempts that it still has hold of; the server declares its others lost.
     #[serde(default)]
     pub holding: Vec<Held>,
+    /// What it found of lives before this one, whose owners are dead, and removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<Removed>,
+}
+
+/// Something that outlived its owner, as the runner's own log has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Removed {
+    /// `container`, `process`, `sandbox`, …
+    pub kind: String,
+    pub name: String,
+    /// Of this one, in the runner's store.
+    #[serde(default)]
+    pub run: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -7,7 +7,7 @@ use cofferdam_core::control::approval::{Approval, ApprovalState};
 use cofferdam_core::control::id::{RunnerId, TaskId};
 use cofferdam_core::control::queue::Wish;
 use cofferdam_core::control::report::{
-    Beat, Claim, ClaimAsk, Claims, Heartbeat, Held, Registered, Registration,
+    Beat, Claim, ClaimAsk, Claims, Heartbeat, Held, Registered, Registration, Removed,
 };
 use cofferdam_core::control::runner::{Runner, RunnerState};
 use cofferdam_core::control::state::{Move, TaskState};
@@ -26,6 +26,8 @@ use crate::store::{Sql, run, to_doc};
 
 /// Longest that a question may wait for its answer.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// What a runner removed and is told of one by one: it may have found any number of things.
+const MOST_REMOVED: usize = 500;
 
 impl Plane {
     /// A runner says who it is, and what it still has from before.
@@ -93,8 +95,14 @@ impl Plane {
                     let data = json!({"runner": id, "from_token": from, "to_token": token});
                     turn.tell(&About::default(), &caller.actor, "runner.passed_on", data).await?;
                 }
-                let data = json!({"runner": id, "labels": runner.labels, "capacity": runner.capacity, "holding": asked.holding});
+                let data = json!({"runner": id, "labels": runner.labels, "capacity": runner.capacity, "holding": asked.holding, "removed": asked.removed.len()});
                 turn.tell(&About::default(), &actor, "runner.registered", data).await?;
+                for Removed { kind, name, run } in asked.removed.into_iter().take(MOST_REMOVED) {
+                    let short = |text: String| text.chars().take(200).collect::<String>();
+                    let run = run.map(short);
+                    let data = json!({"runner": id, "run": run, "kind": short(kind), "name": short(name)});
+                    turn.tell(&About::default(), &actor, "sandbox.orphan_removed", data).await?;
+                }
                 turn.memory.runners.insert(id, Present { runner, token, heard: Some(turn.elapsed) });
                 let drop = reconcile(turn, id, &asked.holding, &actor).await?;
                 Ok(Registered { runner: id, lease_ms, heartbeat_ms, drop })

@@ -16,6 +16,7 @@ use cofferdam_core::control::report::{
 };
 use cofferdam_core::control::task::{AttemptResult, ExecutionMode};
 use cofferdam_core::id::RunId;
+use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::paths::{Arg, ExactPath};
 use cofferdam_core::receipt::CleanupReceipt;
 use cofferdam_core::record::Record;
@@ -215,7 +216,7 @@ async fn failed<L: Link>(told: &mut Telling<'_, L>, message: &str) {
         outcome: Some("sandbox_failure".to_owned()),
         ..AttemptResult::default()
     };
-    told.say(ReportedStatus::Failed, result, Vec::new()).await;
+    told.say(ReportedStatus::Failed, result, vec![outcome::failed(message)]).await;
 }
 
 /// Judges a task by this host: all that can be refused is refused here, and written down.
@@ -233,13 +234,18 @@ fn ready<L: Link>(runner: &Runner<L>, claim: &Claim) -> Result<Prepared, Box<Unr
             Ok(_) => refusal.to_string(),
             Err(error) => format!("{refusal}; and that could not be written down here: {error}"),
         };
+        let class = outcome::of_refusal(&refusal);
+        let mut events = vec![outcome::rejected(&refusal)];
+        if class == OutcomeClass::SandboxFailure {
+            events.push(outcome::failed(&message));
+        }
         let result = AttemptResult {
             run: record.ok().map(|record| record.run.to_string()),
             message: Some(message),
-            outcome: Some(outcome::name(outcome::of_refusal(&refusal))),
+            outcome: Some(outcome::name(class)),
             ..AttemptResult::default()
         };
-        Box::new(Unrun { result, events: vec![outcome::rejected(&refusal)] })
+        Box::new(Unrun { result, events })
     })
 }
 
@@ -393,7 +399,7 @@ fn record<L: Link>(
         && let Some(outcome) = &mut record.outcome
     {
         let left = record.cleanup.as_ref().map(|cleanup| cleanup.left.join(", "));
-        outcome.class = cofferdam_core::outcome::OutcomeClass::SandboxFailure;
+        outcome.class = OutcomeClass::SandboxFailure;
         outcome.message =
             Some(format!("what is left of it could not be removed: {}", left.unwrap_or_default()));
     }

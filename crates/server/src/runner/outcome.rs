@@ -84,6 +84,12 @@ pub(super) fn rejected(refusal: &Refusal) -> Value {
     })
 }
 
+/// The event of a sandbox that this host could not make: no run of its own tells of it.
+pub(super) fn failed(message: &str) -> Value {
+    let status = name(OutcomeClass::SandboxFailure);
+    json!({ "type": "sandbox.failed", "status": status, "message": message })
+}
+
 pub(super) fn name(class: OutcomeClass) -> String {
     serde_json::to_value(class).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }

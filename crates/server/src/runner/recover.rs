@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use cofferdam_core::control::report::{Held, ReportedStatus, StatusReport, Stream};
+use cofferdam_core::control::report::{Held, Removed, ReportedStatus, StatusReport, Stream};
 use cofferdam_core::control::task::AttemptResult;
 use cofferdam_core::record::Record;
+use cofferdam_sandbox::reconcile::{Reconciled, Whose};
 use cofferdam_sandbox::runs::{KeptOutput, Store};
 use cofferdam_sandbox::state::StateDir;
 
@@ -55,6 +56,19 @@ pub(super) fn look(journal: &Journal, state: &StateDir) -> Result<Found, Journal
         }
     }
     Ok(found)
+}
+
+/// What was removed, in the words that a server is told.
+pub(super) fn removed(done: &Reconciled) -> Vec<Removed> {
+    let run = match &done.whose {
+        Whose::Run(run) => Some(run.to_string()),
+        Whose::Launcher(_) | Whose::Trial(_) | Whose::Engine(_) => None,
+    };
+    let told = |(kind, name): (&str, &str)| {
+        let (kind, name) = (kind.to_owned(), name.to_owned());
+        Removed { kind, name, run: run.clone() }
+    };
+    done.orphans().map(told).collect()
 }
 
 /// Reports what is known, but for what is no longer ours.

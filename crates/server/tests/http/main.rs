@@ -75,5 +75,6 @@ claims! {
     versions::pages_hold_everything_once,
     watching::a_request_has_an_id_of_its_own_or_the_callers,
     watching::a_server_that_stops_is_not_ready,
+    watching::orphans_that_a_runner_removed_are_counted,
     watching::metrics_are_what_a_scraper_reads,
 }

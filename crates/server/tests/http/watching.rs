@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Value, json};
+
 use crate::server::Server;
 use crate::wire::Ask;
 
@@ -58,6 +60,38 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
         }
     }
     samples
+}
+
+/// What a runner removed when it began, in its own words.
+pub(crate) fn orphans_that_a_runner_removed_are_counted(server: Server) {
+    let (_, secret) = server.token("host", "runner", None);
+    let register = |removed: &Value| {
+        let body = json!({ "name": "host", "capacity": 1, "removed": removed });
+        Ask::post("/v1/runner/register", &body).token(&secret).send(server.address)
+    };
+    let container = json!({ "kind": "container", "name": "container cofferdam-1", "run": "r-1" });
+    let sandbox = json!({ "kind": "sandbox", "name": "sandbox 7" });
+    register(&json!([container, sandbox])).expect(200);
+    let counted = || {
+        let reply = server.get("/metrics").expect(200);
+        parse(std::str::from_utf8(&reply.body).unwrap())["cofferdam_sandboxes_orphaned_total"]
+    };
+    assert_eq!(counted(), 2.0);
+    let page = server.get("/v1/events?type=sandbox.orphan_removed").expect(200).json();
+    let told = &page["items"][0];
+    assert_eq!(
+        (&told["actor"], &told["data"]["name"]),
+        (&json!("runner:host"), &container["name"])
+    );
+    register(&json!([])).expect(200);
+    assert_eq!(counted(), 2.0, "who has nothing to tell adds nothing");
+    // It may say anything, and is not believed without end.
+    let many: Vec<Value> =
+        (0..600).map(|_| json!({ "kind": "x", "name": "y".repeat(300) })).collect();
+    register(&json!(many)).expect(200);
+    assert_eq!(counted(), 502.0);
+    let newest = server.get("/v1/events?type=sandbox.orphan_removed&limit=500").expect(200).json();
+    assert_eq!(newest["items"][9]["data"]["name"].as_str().unwrap().len(), 200);
 }
 
 pub(crate) fn metrics_are_what_a_scraper_reads(server: Server) {

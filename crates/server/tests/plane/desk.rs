@@ -167,6 +167,7 @@ impl Desk {
             capacity: 10,
             host: None,
             holding: holding.into_iter().map(|(task, attempt)| Held { task, attempt }).collect(),
+            removed: vec![],
         };
         self.plane.register(caller, asked).await.unwrap()
     }

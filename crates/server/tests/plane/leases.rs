@@ -116,6 +116,7 @@ pub(crate) async fn a_runner_that_is_started_anew_keeps_what_it_still_has(desk: 
         capacity: 10,
         host: None,
         holding: vec![held, foreign],
+        removed: vec![],
     };
     let again = desk.plane.register(&runner.caller, asked.clone()).await.unwrap();
     assert_eq!(again.runner, runner.registered.runner, "the same name is the same runner");
@@ -149,6 +150,7 @@ pub(crate) async fn a_name_passes_on_once_its_token_has_ended(desk: Desk) {
         capacity: 1,
         host: None,
         holding: vec![],
+        removed: vec![],
     };
     let early = desk.plane.register(&other, asked("one")).await.unwrap_err();
     assert_eq!(early.problem().status, 409);

@@ -142,6 +142,7 @@ impl Walk {
                     host: None,
                     // It remembers every other one.
                     holding: holding.into_iter().step_by(2).collect(),
+                    removed: vec![],
                 };
                 self.desk.plane.register(&self.runners[runner].caller, asked).await.unwrap();
             }
