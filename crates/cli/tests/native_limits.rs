@@ -50,6 +50,28 @@ fn a_fork_bomb_is_contained() {
 }
 
 #[test]
+fn processes_that_were_not_started_are_counted() {
+    let env = TestEnv::with_binary(BINARY);
+    // It copes with that: it ended as it ended, and what it was refused stands beside it.
+    let many = "python3 -c 'import os, time\nn = 0\nfor _ in range(40):\n try:\n  \
+                if os.fork() == 0: time.sleep(1); os._exit(0)\n except OSError: n += 1\nprint(n)'";
+    let done = run(&env, &["--pids", "16"], many);
+    done.assert_exit(0).assert_stderr_has("times no process or thread was started");
+    done.assert_stderr_has("there may be 16 at a time (--pids)");
+    let record = env.latest_record();
+    assert_eq!(record["outcome"]["class"], "exited", "{record:#}");
+    let refused: u64 = done.stdout_text().trim().parse().expect("a number");
+    assert!(refused > 0);
+    assert_eq!(record["usage"]["pids_refused"], refused, "{record:#}");
+    let shown = env.run(["show"]);
+    assert!(shown.stdout_text().contains(&format!("{refused} processes")), "{shown:?}");
+    // Where all were started, nothing is said.
+    let done = run(&env, &["--pids", "64"], many);
+    assert_eq!(done.assert_exit(0).assert_stdout("0\n").stderr_text(), "");
+    assert_eq!(env.latest_record()["usage"]["pids_refused"], serde_json::Value::Null);
+}
+
+#[test]
 fn the_processor_is_shared_out() {
     let env = TestEnv::with_binary(BINARY);
     let busy = "python3 -c 'import time; e=time.time()+1.5\nwhile time.time()<e: pass\n\

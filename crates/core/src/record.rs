@@ -104,6 +104,10 @@ pub struct Usage {
     pub user_ms: u64,
     pub system_ms: u64,
     pub max_rss_bytes: u64,
+    /// Processes and threads that were not started, because there were as many as may be. The command may have
+    /// coped, so that it says nothing of the outcome.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pids_refused: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,14 +140,14 @@ pub struct ChangeSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
     /// Paths that are too long to be named in a manifest. They are no part of the set.
-    #[serde(default, skip_serializing_if = "is_none_left_out")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
     /// The first entries, for whoever has just sealed them. They stand in the manifest, not here.
     #[serde(skip)]
     pub first: Option<Vec<Glimpse>>,
 }
 
-fn is_none_left_out(count: &u64) -> bool {
+fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

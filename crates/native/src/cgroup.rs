@@ -9,6 +9,7 @@
 mod bus;
 mod place;
 mod scope;
+mod tally;
 mod v1;
 mod v2;
 
@@ -29,6 +30,7 @@ use crate::kernel_text;
 use crate::sys::SysError;
 pub use place::{DELEGATE, SUPERVISOR, claim_place};
 pub(crate) use place::{Survey, claim, claim_unified, survey, survey_separate};
+pub(crate) use tally::{Counters, Tally};
 
 /// How the names of our groups begin.
 const OURS: &str = "cofferdam.";
@@ -92,8 +94,8 @@ pub(crate) struct Cgroup {
     dirs: Vec<PathBuf>,
     entry: Entry,
     pub(crate) in_force: Vec<InForce>,
-    /// Where the kernel counts what it killed for want of memory.
-    oom: Option<OomCount>,
+    /// Where the kernel counts who came up against a limit.
+    counters: Counters,
 }
 
 /// How the first process gets in.
@@ -104,44 +106,6 @@ enum Entry {
     Birth(OwnedFd),
     /// It writes itself into each: a single thread that moves itself needs no lock and no grace period.
     Tasks(Vec<OwnedFd>),
-}
-
-/// Where is counted what the kernel has killed for want of memory.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct OomCount {
-    file: PathBuf,
-}
-
-impl OomCount {
-    /// Of a group that somebody else made.
-    pub(crate) fn in_file(file: PathBuf) -> Self {
-        Self { file }
-    }
-}
-
-/// The same count, open.
-#[derive(Debug)]
-pub(crate) struct OomTally {
-    file: File,
-}
-
-impl OomTally {
-    /// `None` where it cannot be read: then none is counted.
-    pub(crate) fn open(count: &OomCount) -> Option<Self> {
-        File::open(&count.file).ok().map(|file| Self { file })
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        oom_kills(&kernel_text::again(&self.file).unwrap_or_default())
-    }
-}
-
-/// `oom_kill N` stands in both versions, in different files.
-fn oom_kills(text: &str) -> u64 {
-    text.lines()
-        .filter_map(|line| line.strip_prefix("oom_kill "))
-        .find_map(|count| count.trim().parse().ok())
-        .unwrap_or(0)
 }
 
 /// A limit that nothing here can hold.
@@ -156,7 +120,8 @@ pub(crate) enum CgroupError {
 impl Cgroup {
     /// No limits: each was given up by name.
     pub(crate) fn none() -> Self {
-        Self { dirs: Vec::new(), entry: Entry::None, in_force: Vec::new(), oom: None }
+        let counters = Counters::default();
+        Self { dirs: Vec::new(), entry: Entry::None, in_force: Vec::new(), counters }
     }
 
     /// Makes the groups for the limits in `wanted`, where the survey found a place for them, and reads back
@@ -193,8 +158,8 @@ impl Cgroup {
         }
     }
 
-    pub(crate) fn oom_count(&self) -> Option<OomCount> {
-        self.oom.clone()
+    pub(crate) fn counters(&self) -> Counters {
+        self.counters.clone()
     }
 
     /// Where the first process is to write itself into, to be handed to it.
@@ -349,13 +314,6 @@ fn read_back(file: &File, dir: &Path, setting: &Setting) -> Result<String, SysEr
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kills_are_counted_in_both_dialects() {
-        assert_eq!(oom_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"), 2);
-        assert_eq!(oom_kills("low 0\nmax 3\noom 1\noom_kill 1\noom_group_kill 0\n"), 1);
-        assert_eq!(oom_kills("oom_kill_disable 1\n"), 0);
-    }
 
     #[test]
     fn a_limit_that_is_not_in_force_is_an_error() {

@@ -122,6 +122,7 @@ impl Caller {
             user_ms: end.user_micros / 1000,
             system_ms: end.system_micros / 1000,
             max_rss_bytes: end.max_rss_bytes,
+            pids_refused: 0,
         };
         Some((status_of(end.status), usage, end.again))
     }

@@ -12,7 +12,7 @@ use rustix::fs::{FileType, Stat, major, minor};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, set_child_subreaper};
 
 use crate::apart::Stay;
-use crate::cgroup::OomTally;
+use crate::cgroup::Tally;
 use crate::channel::Channel;
 use crate::confined::ConfineError;
 use crate::descendants::Bystanders;
@@ -63,25 +63,30 @@ pub(crate) enum Reach {
     /// The command itself, leader of its process group. Not confined.
     Group { bystanders: Bystanders },
     /// The first process of a sandbox, which passes signals on and reports the command's end.
-    Init { reports: OwnedFd, oom: Option<OomTally>, parent: Parent },
+    Init { reports: OwnedFd, tally: Tally, parent: Parent },
     /// The first process of a sandbox that takes many commands; this one has a channel of its own.
-    Member { channel: Channel, oom: Option<OomSince> },
+    Member { channel: Channel, since: Since },
 }
 
-/// Whether memory ran out in a sandbox since a command began. Whose fault it was is not known.
+/// Who came up against a limit in a sandbox since a command began. Whose fault it was is not known.
 #[derive(Debug)]
-pub(crate) struct OomSince {
-    tally: Arc<OomTally>,
-    before: u64,
+pub(crate) struct Since {
+    tally: Arc<Tally>,
+    kills: u64,
+    refusals: u64,
 }
 
-impl OomSince {
-    pub(crate) fn now(tally: Arc<OomTally>) -> Self {
-        Self { before: tally.count(), tally }
+impl Since {
+    pub(crate) fn now(tally: Arc<Tally>) -> Self {
+        Self { kills: tally.kills(), refusals: tally.refusals(), tally }
     }
 
-    pub(crate) fn any(&self) -> bool {
-        self.tally.count() > self.before
+    pub(crate) fn any_killed(&self) -> bool {
+        self.tally.kills() > self.kills
+    }
+
+    pub(crate) fn refusals(&self) -> u64 {
+        self.tally.refusals().saturating_sub(self.refusals)
     }
 }
 

@@ -17,7 +17,7 @@ use rustix::process::{Signal, kill_process_group, pidfd_send_signal};
 
 use crate::apart::Stay;
 use crate::descendants;
-use crate::process::{OomSince, Parent, Process, Reach};
+use crate::process::{Parent, Process, Reach};
 use crate::reserve::Lookout;
 use crate::signals::{Pause, Requests};
 use crate::sys::{self, Reaped, SysError};
@@ -170,15 +170,13 @@ pub fn attend(
         is_mute: false,
     };
     run.until_exit()?;
-    let (oom, left) = match &run.reach {
-        Reach::Group { bystanders } => (false, descendants::end_all(bystanders, REAP)?),
+    let (oom, pids_refused, left) = match &run.reach {
+        Reach::Group { bystanders } => (false, 0, descendants::end_all(bystanders, REAP)?),
         // The first process has ended everybody else before it reported the command's end; or it is dead
         // itself, and then the kernel has.
-        Reach::Init { oom, .. } => {
-            (oom.as_ref().is_some_and(|tally| tally.count() > 0), Vec::new())
-        }
-        Reach::Member { oom, .. } => {
-            (run.was_killed() && oom.as_ref().is_some_and(OomSince::any), Vec::new())
+        Reach::Init { tally, .. } => (tally.kills() > 0, tally.refusals(), Vec::new()),
+        Reach::Member { since, .. } => {
+            (run.was_killed() && since.any_killed(), since.refusals(), Vec::new())
         }
     };
     match &run.reach {
@@ -187,6 +185,7 @@ pub fn attend(
     }
     let (status, usage) =
         run.exit.take().unwrap_or((Status::Signaled(libc::SIGKILL), Usage::default()));
+    let usage = Usage { pids_refused, ..usage };
     let ended = Ended { status, cause: run.cause_of(status), usage, oom, left, again: run.again };
     Ok((ended, Rest(run.streams.into_iter().filter_map(Stream::into_rest).collect())))
 }
@@ -505,6 +504,7 @@ impl Supervisor<'_> {
             user_ms: reaped.user_micros / 1000,
             system_ms: reaped.system_micros / 1000,
             max_rss_bytes: reaped.max_rss_bytes,
+            pids_refused: 0,
         };
         self.again = reaped.again;
         self.exit = Some((status, usage));

@@ -2,6 +2,7 @@
 
 mod args;
 mod fetch;
+mod processes;
 mod result;
 mod summary;
 
@@ -29,6 +30,7 @@ use crate::failure::Failure;
 use crate::json;
 use crate::report::Report;
 pub(crate) use args::{RunArgs, RunOptions, SandboxArgs, flags, secrets};
+pub(crate) use processes::refused as refused_processes;
 pub(crate) use summary::lines as summary_lines;
 
 pub(crate) fn run(args: &RunArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
@@ -224,6 +226,8 @@ fn finish(
             seconds % 1000
         ));
     }
+    let limit = record.plan.as_ref().map(|plan| plan.limits.pids);
+    refused_processes(record.usage.as_ref(), limit).iter().for_each(|words| say(words));
     record.result.as_ref().inspect(|report| result::warn(report));
     if !args.quiet && !args.json {
         let numbers = record.result.as_ref().and_then(result::numbers);

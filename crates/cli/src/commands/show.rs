@@ -144,6 +144,10 @@ fn print(record: &Record, out: &mut dyn Write) -> std::io::Result<()> {
                 usage.max_rss_bytes >> 20
             ),
         )?;
+        if usage.pids_refused > 0 {
+            let refused = usage.pids_refused;
+            line("refused", format!("{refused} processes or threads, for there were too many"))?;
+        }
     }
     if let Some(changes) = &record.changes {
         let ChangeSummary { created, modified, deleted, retyped, .. } = changes;

@@ -75,3 +75,17 @@ fn values_of_secrets_are_not_kept() {
     let log = std::fs::read_to_string(env.state_dir().join("audit.jsonl")).unwrap();
     assert!(log.contains("API_TOKEN") && !log.contains("hunter2"), "{log}");
 }
+
+#[test]
+fn processes_that_were_not_started_are_counted_for_each_command() {
+    let env = TestEnv::with_binary(BINARY);
+    let session = Session::start(&env, &["--pids", "16"]);
+    let many = "for i in $(seq 40); do sleep 1 & done 2>/dev/null; wait";
+    session.exec(&[], many).assert_stderr_has("times no process or thread was started");
+    // What one was refused is not told of the next.
+    let next = session.exec(&[], "echo fine");
+    assert_eq!(next.assert_exit(0).assert_stdout("fine\n").stderr_text(), "");
+    let refused = |job: usize| session.jobs()[job]["usage"]["pids_refused"].as_u64();
+    assert!(refused(0).is_some_and(|count| count > 0), "{}", session.jobs());
+    assert_eq!(refused(1), None);
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use cofferdam_core::spec::Limits;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use super::{Cgroup, CgroupError, Controller, Entry, Need, OomCount, Setting, Survey, group_of};
+use super::{Cgroup, CgroupError, Controller, Entry, Need, Setting, Survey, group_of};
 use crate::sys::SysError;
 
 pub(super) fn make(
@@ -21,8 +21,10 @@ pub(super) fn make(
         let dir = group_of(base, run);
         group.add(&dir)?;
         group.limit(&dir, *controller, &settings(*controller, limits), "cgroup v1")?;
-        if *controller == Controller::Memory {
-            group.oom = Some(OomCount { file: dir.join("memory.oom_control") });
+        match controller {
+            Controller::Memory => group.counters.kills = Some(dir.join("memory.oom_control")),
+            Controller::Pids => group.counters.refusals = Some(dir.join("pids.events")),
+            Controller::Cpu => {}
         }
         tasks.push(open_tasks(&dir)?);
     }

@@ -8,7 +8,7 @@ use cofferdam_core::spec::Limits;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::place::{SUPERVISOR, own_path};
-use super::{Cgroup, CgroupError, Controller, Entry, Need, OomCount, Setting, group_of};
+use super::{Cgroup, CgroupError, Controller, Entry, Need, Setting, group_of};
 use crate::sys::SysError;
 
 pub(super) fn make(
@@ -24,8 +24,10 @@ pub(super) fn make(
     group.add(&dir)?;
     for controller in wanted {
         group.limit(&dir, *controller, &settings(*controller, limits), "cgroup v2")?;
-        if *controller == Controller::Memory {
-            group.oom = Some(OomCount { file: dir.join("memory.events") });
+        match controller {
+            Controller::Memory => group.counters.kills = Some(dir.join("memory.events")),
+            Controller::Pids => group.counters.refusals = Some(dir.join("pids.events")),
+            Controller::Cpu => {}
         }
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

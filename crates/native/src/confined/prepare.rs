@@ -340,7 +340,8 @@ impl Begun {
 }
 
 fn notes(child: &Child, facts: Facts, cgroup: &Cgroup) -> Notes {
-    Notes { pid: child.pid, facts, in_force: cgroup.in_force.clone(), oom: cgroup.oom_count() }
+    let (in_force, counters) = (cgroup.in_force.clone(), cgroup.counters());
+    Notes { pid: child.pid, facts, in_force, counters }
 }
 
 /// Why a sandbox is not to be. Where it failed first, what we wanted to give it found nobody, and its own

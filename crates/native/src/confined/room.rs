@@ -15,11 +15,11 @@ use rustix::process::{Pid, Signal, pidfd_send_signal};
 use super::streams::{NULL, Streams};
 use super::waiting::{Notes, Waiting, await_started, is_gone};
 use super::{ConfineError, holdings};
-use crate::cgroup::{OomCount, OomTally};
+use crate::cgroup::{Counters, Tally};
 use crate::channel::Channel;
 use crate::line::Caller;
 use crate::order::{Family, Order};
-use crate::process::{OomSince, Process, Reach, StartError};
+use crate::process::{Process, Reach, Since, StartError};
 use crate::sys::SysError;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Room {
     control: Mutex<Channel>,
     pidfd: OwnedFd,
     pid: i32,
-    oom: Option<Arc<OomTally>>,
+    tally: Arc<Tally>,
     /// What a command reads that nobody gives anything.
     null: File,
     /// What an image has for every command; none where there is no image.
@@ -50,25 +50,26 @@ pub struct Guest {
 impl Room {
     pub(super) fn new(waiting: Waiting, plan: &Plan) -> Result<Self, SysError> {
         let Waiting { pidfd, control, notes, parent: _ } = waiting;
-        let Notes { pid, facts, in_force, oom } = notes;
+        let Notes { pid, facts, in_force, counters } = notes;
         let (receipt, effective) = holdings::of(plan, &facts, &in_force);
         let (control, image_env) = (Mutex::new(control), Vec::new());
-        let (oom, null) = (tally(oom.as_ref()), null()?);
-        Ok(Self { control, pidfd, pid, oom, null, image_env, receipt, effective })
+        let (tally, null) = (Arc::new(Tally::open(&counters)), null()?);
+        Ok(Self { control, pidfd, pid, tally, null, image_env, receipt, effective })
     }
 
-    /// A container that an engine made, whose first process is this program's. `kills` is the file in which the kernel
-    /// counts whom it killed there for want of memory.
+    /// A container that an engine made, whose first process is this program's. `kills` and `refusals` are the files in
+    /// which the kernel counts whom it killed there for want of memory, and how many processes it would not start.
     pub fn of_container(
         caller: Caller,
         image_env: Vec<(String, String)>,
-        kills: Option<PathBuf>,
+        (kills, refusals): (Option<PathBuf>, Option<PathBuf>),
         receipt: Vec<Holding>,
     ) -> Result<Self, SysError> {
         let (control, pidfd, pid) = caller.into_parts()?;
-        let (control, oom) = (Mutex::new(control), tally(kills.map(OomCount::in_file).as_ref()));
+        let tally = Arc::new(Tally::open(&Counters { kills, refusals }));
+        let control = Mutex::new(control);
         let (null, effective) = (null()?, Vec::new());
-        Ok(Self { control, pidfd, pid, oom, null, image_env, receipt, effective })
+        Ok(Self { control, pidfd, pid, tally, null, image_env, receipt, effective })
     }
 
     /// Starts the command of `plan`, whose profile must be that of the sandbox, under this number.
@@ -90,7 +91,7 @@ impl Room {
         let (ours, theirs) = Streams::given(stdin).map_err(ConfineError::Sys)?;
         let (channel, end) = Channel::pair().map_err(ConfineError::Sys)?;
         let pidfd = self.pidfd.try_clone().map_err(duplicate)?;
-        let oom = self.oom.clone().map(OomSince::now);
+        let since = Since::now(self.tally.clone());
         let [stdin, stdout, stderr] = theirs.descriptors();
         let sent = self.lock().send(&order, &[stdin, stdout, stderr, end.as_fd()]);
         sent.map_err(|e| if is_gone(&e) { ConfineError::Died } else { ConfineError::Sys(e) })?;
@@ -104,7 +105,7 @@ impl Room {
             stdout: ours.stdout,
             stderr: Some(ours.stderr),
             terminal: None,
-            reach: Reach::Member { channel, oom },
+            reach: Reach::Member { channel, since },
             stay: None,
         };
         Ok(Guest { process, leader })
@@ -135,8 +136,4 @@ impl Room {
 
 fn null() -> Result<File, SysError> {
     File::open(NULL).map_err(|e| SysError::on("open", NULL, e))
-}
-
-fn tally(count: Option<&OomCount>) -> Option<Arc<OomTally>> {
-    OomTally::open(count?).map(Arc::new)
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::prepare::{check_supported, is_alive};
 use super::streams::{Streams, Theirs};
 use super::{ConfineError, holdings};
-use crate::cgroup::{InForce, OomCount, OomTally};
+use crate::cgroup::{Counters, InForce, Tally};
 use crate::channel::{Channel, Message};
 use crate::order::Order;
 use crate::process::{Parent, Process, Reach, StartError, StdinKind};
@@ -26,7 +26,7 @@ pub struct Notes {
     pub(super) pid: i32,
     pub(super) facts: Facts,
     pub(super) in_force: Vec<InForce>,
-    pub(super) oom: Option<OomCount>,
+    pub(super) counters: Counters,
 }
 
 /// The order is given once: it uses the sandbox up.
@@ -99,9 +99,9 @@ impl Waiting {
 
     /// Waits until the order that was given is carried out.
     pub(super) fn run(self, ordered: Ordered, plan: &Plan) -> Result<Running, StartError> {
-        let Self { pidfd, control, notes: Notes { pid, facts, in_force, oom }, parent } = self;
+        let Self { pidfd, control, notes: Notes { pid, facts, in_force, counters }, parent } = self;
         // Opened before the command is over, it is only read then.
-        let oom = oom.as_ref().and_then(OomTally::open);
+        let tally = Tally::open(&counters);
         let (receipt, effective) = holdings::of(plan, &facts, &in_force);
         let (_, descriptors) = await_started(plan, &control)?;
         let (stdin, stdout, stderr, terminal) = match ordered.ours {
@@ -121,7 +121,7 @@ impl Waiting {
             stdout,
             stderr,
             terminal,
-            reach: Reach::Init { reports: control.into(), oom, parent },
+            reach: Reach::Init { reports: control.into(), tally, parent },
             stay: None,
         };
         Ok(Running { process, receipt, effective })

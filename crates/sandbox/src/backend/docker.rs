@@ -16,12 +16,12 @@ mod create;
 mod effective;
 mod far;
 mod hold;
-mod memory;
 mod mountinfo;
 mod outcome;
 mod request;
 mod root;
 mod scratch;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod ulimit;
@@ -67,10 +67,10 @@ pub(crate) use clean::{Cleared, clear, end_processes, marked, sweep};
 use create::CreateRequest;
 use effective::{Kernel, Process};
 use hold::{Held, hold};
-use memory::Counter;
 use outcome::Said;
 use request::{First, Ground, Stdin, Unfit};
 pub(crate) use scratch::remove as remove_scratch;
+use tally::Counters;
 use watch::{Lost, Running, watch};
 use workspace::Place;
 
@@ -269,7 +269,7 @@ fn carry_out(
     };
     // Of another machine's processes nothing is to be seen here, whatever their numbers.
     let pid = if engine.sight == Sight::Same { pid } else { 0 };
-    let killed = Counter::of(pid);
+    let counters = Counters::of(pid);
     let layered = ready.layered;
     let process = match effective::process(pid, plan, user, &ready.hidden, &layered) {
         Process::Otherwise(what) => return Err(Trouble::Violation(what)),
@@ -327,13 +327,13 @@ fn carry_out(
     observer.notice(&Notice::Lasting);
     let caller = match (caller, stage.session) {
         (Some(caller), Some(occupant)) => {
-            let held = Held { caller, found: &found, killed, receipt };
+            let held = Held { caller, found: &found, counters, receipt };
             return Ok((hold(held, plan, stage, engine, occupant)?, None));
         }
         (caller, _) => caller,
     };
     let running =
-        Running { engine, id: &id, attached, end, started, terminal: plan.terminal, killed };
+        Running { engine, id: &id, attached, end, started, terminal: plan.terminal, counters };
     let streams = if request.open_stdin {
         stage.streams
     } else {
@@ -347,6 +347,7 @@ fn carry_out(
         None => (Said::ByEngine, None),
         Some(None) => (Said::Nothing, None),
         Some(Some((status, usage, again))) => {
+            let usage = Usage { pids_refused: watched.pids_refused, ..usage };
             if let Some(outcome) = native::after(again, observer) {
                 return Ok((outcome, Some(usage)));
             }

@@ -18,7 +18,7 @@ use serde_json::json as object;
 
 use super::{failure, reach};
 use crate::asking::say;
-use crate::commands::run::outcome_word;
+use crate::commands::run::{outcome_word, refused_processes};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -105,6 +105,7 @@ pub(crate) fn run(
     if let Some(message) = &outcome.message {
         say(&format!("{}: {message}", outcome_word(outcome.class)));
     }
+    refused_processes(job.usage.as_ref(), None).iter().for_each(|words| say(words));
     Ok(Exit::Command(outcome.process_exit_code()))
 }
 

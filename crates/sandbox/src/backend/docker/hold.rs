@@ -7,7 +7,7 @@ use cofferdam_native::confined::Room;
 use cofferdam_native::line::Caller;
 use serde_json::Value;
 
-use super::memory::Counter;
+use super::tally::Counters;
 use super::{Trouble, run_labels, scratch};
 use crate::backend::{Occupant, Stage};
 use crate::engine::{Engine, at};
@@ -17,7 +17,7 @@ pub(super) struct Held<'a> {
     pub(super) caller: Caller,
     /// The container, as the engine has it.
     pub(super) found: &'a Value,
-    pub(super) killed: Option<Counter>,
+    pub(super) counters: Counters,
     pub(super) receipt: Vec<Holding>,
 }
 
@@ -29,11 +29,10 @@ pub(super) fn hold(
     engine: &Engine,
     occupant: &dyn Occupant,
 ) -> Result<Outcome, Trouble> {
-    let Held { caller, found, killed, receipt } = held;
+    let Held { caller, found, counters, receipt } = held;
     // What is changed is looked at while the session goes on.
     scratch::open_uppers(engine, stage.dir, &run_labels(stage.run, stage.state))?;
-    let kills = killed.map(Counter::into_file);
-    let room = Room::of_container(caller, image_env(found), kills, receipt)?;
+    let room = Room::of_container(caller, image_env(found), counters.into_files(), receipt)?;
     Ok(occupant.occupy(&room, plan, stage))
 }
 

@@ -20,7 +20,7 @@ use cofferdam_native::signals::Signals;
 use cofferdam_native::supervise::{Cause, Passage, Patience as Limits};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::memory::Counter;
+use super::tally::Counters;
 use crate::backend::Observer;
 use crate::engine::http::{Pending, Upgraded};
 use crate::engine::{Engine, EngineError, Frames, Stream};
@@ -36,7 +36,7 @@ pub(super) struct Running<'a> {
     pub(super) end: Pending,
     pub(super) started: Instant,
     pub(super) terminal: Terminal,
-    pub(super) killed: Option<Counter>,
+    pub(super) counters: Counters,
 }
 
 /// How it went.
@@ -45,6 +45,8 @@ pub(super) struct Watched {
     pub(super) cause: Cause,
     /// Whether the kernel is seen to have killed something for want of memory.
     pub(super) ran_out: bool,
+    /// Processes and threads that the kernel is seen not to have started.
+    pub(super) pids_refused: u64,
 }
 
 /// The engine, or the connection to it, is gone: what became of the command is not known.
@@ -88,7 +90,7 @@ pub(super) fn watch(
     signals: &Signals,
     observer: &mut dyn Observer,
 ) -> Result<Watched, Lost> {
-    let Running { engine, id, attached, end, started, terminal, killed } = running;
+    let Running { engine, id, attached, end, started, terminal, counters } = running;
     let io = |error: io::Error| Lost(format!("the container's streams: {error}"));
     attached.stream.set_nonblocking(true).map_err(io)?;
     let console = match terminal {
@@ -116,8 +118,9 @@ pub(super) fn watch(
         interrupts: Vec::new(),
         has_ended: false,
         calls: Vec::new(),
-        killed,
+        counters,
         ran_out: false,
+        pids_refused: 0,
     };
     if watch.stdin.is_none() && watch.console.is_none() {
         watch.end_input();
@@ -126,7 +129,8 @@ pub(super) fn watch(
     watch.take(&attached.early)?;
     watch.until_end()?;
     watch.drain()?;
-    Ok(Watched { cause: watch.cause, ran_out: watch.ran_out })
+    let Watch { cause, ran_out, pids_refused, .. } = watch;
+    Ok(Watched { cause, ran_out, pids_refused })
 }
 
 struct Watch<'a> {
@@ -157,8 +161,9 @@ struct Watch<'a> {
     /// Signals and sizes that the engine has yet to say something about. It may say so only after the container's last
     /// output was taken, so that nobody may wait for it.
     calls: Vec<Call>,
-    killed: Option<Counter>,
+    counters: Counters,
     ran_out: bool,
+    pids_refused: u64,
 }
 
 struct Call {

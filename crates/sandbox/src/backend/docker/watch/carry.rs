@@ -9,7 +9,6 @@ use rustix::io::Errno;
 
 use super::console::END_OF_INPUT;
 use super::{Lost, Ready, SIGKILL, SIGPIPE, Watch};
-use crate::backend::docker::memory::Counter;
 
 impl Watch<'_> {
     pub(super) fn carry(&mut self, ready: &Ready) -> Result<(), Lost> {
@@ -57,7 +56,7 @@ impl Watch<'_> {
         match stream.read(&mut buffer) {
             Ok(0) => {
                 self.stream = None;
-                self.count_kills();
+                self.count();
             }
             Ok(got) => {
                 self.last_output = Instant::now();
@@ -75,9 +74,9 @@ impl Watch<'_> {
     }
 
     /// The last moment at which its control group is sure to be there.
-    fn count_kills(&mut self) {
-        let kills = self.killed.as_ref().and_then(Counter::kills);
-        self.ran_out |= kills.is_some_and(|kills| kills > 0);
+    fn count(&mut self) {
+        self.ran_out |= self.counters.kills().is_some_and(|kills| kills > 0);
+        self.pids_refused = self.counters.refusals().unwrap_or(self.pids_refused);
     }
 
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), Lost> {
