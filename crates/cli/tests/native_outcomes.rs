@@ -65,6 +65,37 @@ fn a_script_without_its_interpreter_cannot_be_executed() {
     });
 }
 
+/// What an environment of Python's has in it names the project by its path outside.
+#[test]
+fn an_interpreter_of_the_project_itself_is_named_by_its_path_inside() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    claim::as_root_and_as_user(BINARY, |env| {
+        let outside = env.workspace().join(".venv/bin/python3");
+        // As if the project had been moved since, where there is no inside.
+        let elsewhere = std::path::Path::new("/elsewhere/project/.venv/bin/python3");
+        let backends = [(claim::sandbox(env), &*outside), (vec!["--sandbox", "local"], elsewhere)];
+        for (backend, named) in backends {
+            let first = format!("#!{}\necho ran\n", named.display());
+            let script = env.file(".venv/bin/pip", &first);
+            std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+            std::fs::remove_file(&outside).ok();
+            symlink("/bin/sh", &outside).unwrap();
+            let run = |command: &[&str]| {
+                let head = ["run", "--quiet"].into_iter().chain(backend.iter().copied());
+                env.run(head.chain(["--"]).chain(command.iter().copied()))
+            };
+            let done = run(&[".venv/bin/pip"]);
+            done.assert_exit(126).assert_stderr_has(&named.display().to_string());
+            done.assert_stderr_has("the project has another path here");
+            // What is said to help does.
+            let said = done.stderr_text();
+            let remedy = said.split('`').nth(1).expect("a command").replace(" ...", "");
+            let words: Vec<&str> = remedy.split(' ').collect();
+            run(&words).assert_exit(0).assert_stdout("ran\n");
+        }
+    });
+}
+
 /// Output that has nowhere to go ends the command, and it is said what could not be written.
 #[test]
 fn an_output_that_cannot_be_written_is_named() {
