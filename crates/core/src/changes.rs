@@ -3,7 +3,7 @@
 //! - [`ChangePath`]: a path below the workspace, of any bytes, that cannot lead out of it.
 //! - [`Entry`], [`Node`]: one path, what stood there before and what stands there after.
 //! - [`Gate`], [`Budgets`]: what settings say about an entry, and about many; [`class`] and [`secret`]: what
-//!   has to be said about them.
+//!   has to be said about them. [`ignore`]: what git's rules say.
 //! - [`manifest`]: all entries of one run, sorted, one a line, sealed by a hash.
 //! - [`text`]: contents as lines: differences, hunks, merges. [`rename`]: what was only moved.
 //!
@@ -15,6 +15,7 @@ pub mod class;
 mod entry;
 mod gate;
 pub mod glob;
+pub mod ignore;
 pub mod manifest;
 mod path;
 pub mod rename;

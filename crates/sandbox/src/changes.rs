@@ -10,7 +10,7 @@
 //! - `bases`: what the host's files held before both sides changed them.
 //! - [`History`]: commits that were made inside.
 //! - [`Inspector`]: what settings say about an entry and its content; [`count_paths`], for a share of the tree.
-//! - [`Selection`], [`Hunks`]: which changes of a set are meant.
+//! - [`Selection`], [`Hunks`]: which changes of a set are meant; [`ignored()`]: which of them git ignores.
 //! - [`Ledger`]: what became of a set's entries; [`landed()`]: what stands on the host wherever a set speaks of it.
 //! - [`Workspace`]: the directory that changes are applied to, and the one way to paths below it.
 //! - [`conflict`]: whether the host still has what a run began with.
@@ -36,6 +36,7 @@ mod git;
 pub mod halt;
 mod history;
 mod hunks;
+mod ignored;
 mod inspection;
 mod landed;
 mod ledger;
@@ -60,6 +61,7 @@ pub use census::{CensusError, count_paths};
 pub use git::GitError;
 pub use history::{Commit, History, HistoryError, Imported, Importing, ObjectFormat};
 pub use hunks::{Counted, Hunks, Mark};
+pub use ignored::{IgnoreError, ignored};
 pub use inspection::Inspector;
 pub use landed::{LandedError, landed};
 pub(crate) use ledger::known_hashes;

@@ -17,7 +17,9 @@ use cofferdam_core::record::Record;
 use cofferdam_sandbox::changes::apply::{
     ApplyError, ApplyRequest, Extent, Intent, Merging, Outcome, Site, apply,
 };
-use cofferdam_sandbox::changes::{ChangeSet, Inspector, LedgerError, Selection, Workspace};
+use cofferdam_sandbox::changes::{
+    ChangeSet, IgnoreError, Inspector, LedgerError, Selection, Workspace, ignored,
+};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
@@ -42,6 +44,7 @@ pub(super) use report::{Numbers, in_a_sentence, line, refused_json};
   cofferdam apply --check                  # say what would be done, write nothing
   cofferdam apply 4k2m9x7q src/ Makefile --allow-class build-scripts
   cofferdam apply --rest                   # leave what is blocked, apply what is not
+  cofferdam apply --no-ignored             # leave build output and whatever else git ignores
   cofferdam apply --hunk src/lib.rs:1,3    # two hunks, as `cofferdam diff` numbers them
   cofferdam apply --branch agent           # commits made inside, as a branch
   cofferdam apply --merge                  # merge with what you edited meanwhile")]
@@ -59,6 +62,10 @@ pub(crate) struct ApplyArgs {
     /// Apply what can be applied, and leave the rest pending.
     #[arg(long)]
     rest: bool,
+    /// Leave what git ignores, by the `.gitignore` files that the host had before the run; it stays pending.
+    /// What git tracks is not ignored.
+    #[arg(long, conflicts_with = "branch")]
+    no_ignored: bool,
     /// Only what `changes.auto` says needs no look, as `run --apply` does; the rest stays pending.
     #[arg(long, conflicts_with_all = ["merge", "rest", "hunks", "allow_classes", "allow_paths", "allow_budget"])]
     auto: bool,
@@ -83,7 +90,7 @@ pub(crate) fn run(
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
-    let Sealed { record, set, paths } = Sealed::open(&args.words, context)?;
+    let Sealed { record, mut set, paths } = Sealed::open(&args.words, context)?;
     if let Some(branch) = &args.branch {
         return branch::import(args, branch, &record, &paths, context, out);
     }
@@ -101,6 +108,10 @@ pub(crate) fn run(
         false => Wanted::Reviewed { budget_allowed: args.allowed.allow_budget },
     };
     let mut judge = judge(&record, &set, &allowances, wanted, context)?;
+    if args.no_ignored {
+        let found = ignored(&mut set, &Workspace::open(&record.workspace)?);
+        judge = judge.without(found.map_err(unclear)?);
+    }
     let asked = Asked {
         selection: &selection,
         extent: if args.rest || args.auto { Extent::Rest } else { Extent::Whole },
@@ -116,7 +127,8 @@ pub(crate) fn run(
         );
     }
     if args.json {
-        report::json(out, &record, &outcome)?;
+        let ignored = args.no_ignored.then_some(judge.left_out.in_all);
+        report::json(out, &record, &outcome, ignored)?;
     }
     let again = args.again(&record, &paths);
     report::finish(out, args, &again, &record, &outcome, &judge)
@@ -135,11 +147,18 @@ impl ApplyArgs {
             words.push_str(&format!(" --hunk {}", quoted(hunks)));
         }
         words.push_str(&self.allowed.as_flags());
-        for (given, flag) in [(self.merge, " --merge"), (self.rest, " --rest")] {
+        let flags =
+            [(self.merge, " --merge"), (self.rest, " --rest"), (self.no_ignored, " --no-ignored")];
+        for (given, flag) in flags {
             words.push_str(if given { flag } else { "" });
         }
         words
     }
+}
+
+/// Without the rules nobody knows what they leave out.
+fn unclear(error: IgnoreError) -> Failure {
+    Failure::from(error).hint("name the paths to apply, and leave out --no-ignored")
 }
 
 struct Asked<'a> {

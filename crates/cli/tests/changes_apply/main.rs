@@ -10,6 +10,7 @@ mod copies;
 mod crashes;
 mod decisions;
 mod hunks;
+mod ignored;
 mod ledger;
 mod merges;
 mod other_file_system;

@@ -27,6 +27,11 @@ pub(crate) enum NotShown {
 
 /// The repository, where the workspace has one elsewhere.
 pub(crate) fn repository(workspace: &HostPath) -> Result<Option<Repository>, NotShown> {
+    Ok(proven(workspace)?.map(|(_, repository)| repository))
+}
+
+/// The same, with the directory that is the workspace's own in it.
+pub(super) fn proven(workspace: &HostPath) -> Result<Option<(PathBuf, Repository)>, NotShown> {
     let file = workspace.real.join(".git");
     if !fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file()) {
         return Ok(None);
@@ -63,7 +68,7 @@ pub(crate) fn repository(workspace: &HostPath) -> Result<Option<Repository>, Not
     }
     let source = look_up(&source)
         .map_err(|error| NotShown::Io { path: error.path, source: error.source })?;
-    Ok(Some(Repository { source, target: target.into(), of }))
+    Ok(Some((dir, Repository { source, target: target.into(), of })))
 }
 
 /// Where a path of the host's `.git` file leads for whoever reads it in the workspace's place inside. As

@@ -29,6 +29,9 @@ pub(super) struct GateJudge {
     wanted: Wanted,
     tree: PathBuf,
     totals: Totals,
+    /// What git ignores, where that is to be left.
+    ignored: BTreeSet<ChangePath>,
+    pub(super) left_out: LeftOut,
     /// The classes whose yes is missing.
     pub(super) missing: BTreeSet<Class>,
     /// Whether something is blocked that no flag allows.
@@ -47,7 +50,30 @@ pub(super) struct Notes {
     pub(super) in_all: usize,
 }
 
+/// What was left because git ignores it.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    /// The first of it: of a directory that is left, only that.
+    pub(super) told: Vec<ChangePath>,
+    pub(super) in_all: u64,
+}
+
+impl LeftOut {
+    fn add(&mut self, path: &ChangePath) {
+        self.in_all += 1;
+        let is_told = self.told.last().is_some_and(|above| path.is_within(above));
+        if !is_told && self.told.len() < TOLD {
+            self.told.push(path.clone());
+        }
+    }
+}
+
 impl GateJudge {
+    /// These are left, whatever the rules say of them.
+    pub(super) fn without(self, ignored: BTreeSet<ChangePath>) -> Self {
+        Self { ignored, ..self }
+    }
+
     pub(super) fn new(
         inspector: Inspector,
         budget: &Budget,
@@ -60,6 +86,8 @@ impl GateJudge {
             wanted,
             tree,
             totals: Totals::default(),
+            ignored: BTreeSet::new(),
+            left_out: LeftOut::default(),
             missing: BTreeSet::new(),
             denies: false,
             commits: false,
@@ -90,6 +118,10 @@ fn moves_a_branch(path: &ChangePath) -> bool {
 
 impl Judge for GateJudge {
     fn entry(&mut self, entry: &Entry) -> Opinion {
+        if self.ignored.contains(&entry.path) {
+            self.left_out.add(&entry.path);
+            return Opinion::Later;
+        }
         let judged = self
             .inspector
             .judge(entry)

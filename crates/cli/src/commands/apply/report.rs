@@ -11,7 +11,7 @@ use cofferdam_sandbox::changes::apply::{Applied, Outcome, Refused, Why};
 use serde::Deserialize;
 use serde_json::{Value, json as object};
 
-use super::judge::GateJudge;
+use super::judge::{GateJudge, LeftOut};
 use super::{ApplyArgs, hunks};
 use crate::context::{program, quoted};
 use crate::exit::Exit;
@@ -59,10 +59,23 @@ pub(super) fn finish(
             for refused in report.refused.iter().take(SHOWN) {
                 writeln!(out, "left: {}", line(refused))?;
             }
+            if let Some(words) = ignored(&judge.left_out) {
+                writeln!(out, "left: {words}")?;
+            }
             writeln!(out, "{}", in_a_sentence(record, outcome))?;
         }
     }
     Ok(Exit::Fine)
+}
+
+/// What was left because git ignores it; `None` where that is nothing.
+fn ignored(left: &LeftOut) -> Option<String> {
+    const NAMED: usize = 3;
+    let named: Vec<String> = left.told.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = if left.told.len() > NAMED { ", ..." } else { "" };
+    let noun = if left.in_all == 1 { "path" } else { "paths" };
+    (left.in_all > 0)
+        .then(|| format!("{} {noun} that git ignores: {}{more}", left.in_all, named.join(", ")))
 }
 
 /// The outcome on one line.
@@ -217,7 +230,12 @@ pub(crate) fn line(refused: &Refused) -> String {
     }
 }
 
-pub(super) fn json(out: &mut dyn Write, record: &Record, outcome: &Outcome) -> io::Result<()> {
+pub(super) fn json(
+    out: &mut dyn Write,
+    record: &Record,
+    outcome: &Outcome,
+    ignored: Option<u64>,
+) -> io::Result<()> {
     let (name, report) = match outcome {
         Outcome::Applied(report) => ("applied", Some(report)),
         Outcome::Would(report) => ("would_apply", Some(report)),
@@ -250,6 +268,9 @@ pub(super) fn json(out: &mut dyn Write, record: &Record, outcome: &Outcome) -> i
             }
         }
         (_, None) => {}
+    }
+    if let Some(ignored) = ignored {
+        value["ignored"] = ignored.into();
     }
     printer::print(out, &value)
 }
