@@ -80,7 +80,7 @@ pub(super) struct CreateArgs {
     /// Keep the JSON file that it writes to $COFFERDAM_RESULT, as the artifact result.json.
     #[arg(long)]
     result: bool,
-    /// The greater goes first.
+    /// The greater goes first, within its project.
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     priority: i32,
     /// How often it is tried in all.
