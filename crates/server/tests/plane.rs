@@ -82,6 +82,7 @@ claims! {
     durable::an_event_that_is_hidden_is_found_out,
     errands::changes_are_decided_where_they_lie_and_the_chain_has_every_link,
     errands::an_apply_of_nothing_leaves_no_word_of_one,
+    errands::a_mark_goes_along_with_its_hunks_and_is_nothing_else,
     errands::an_answer_is_kept_even_if_the_server_was_started_anew,
     leases::what_a_silent_runner_held_is_lost_and_its_late_word_changes_nothing,
     leases::what_changes_nothing_is_written_down_and_fills_nothing,

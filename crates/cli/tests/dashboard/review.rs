@@ -110,3 +110,43 @@ fn one_hunk_of_a_file_is_applied() {
     assert!(text.contains("last") && !text.contains("two"), "{text}");
     person.leave();
 }
+
+/// What is left has other numbers; the page says which diff it counts by.
+#[test]
+#[cfg_attr(not(feature = "test-browser"), ignore = "needs a browser: cargo xtask test")]
+fn the_hunks_of_a_file_are_applied_one_after_the_other() {
+    let server = Server::start();
+    let person = Person::signed_in(&server);
+    let browser = &person.browser;
+    let project = person.project(&server);
+    let script = "sed -i '2s/.*/two/; 20s/.*/middle/; 38s/.*/last/' long.txt";
+    let task = person.succeeded(&project, script, Value::Null);
+    person.visit(&format!("/tasks/{task}/review?path=long.txt"));
+    let worktree = server.worktree(&task).join("long.txt");
+    let here = |words: [bool; 3]| {
+        let text = fs::read_to_string(&worktree).unwrap();
+        let found = ["two", "middle", "last"].map(|word| text.lines().any(|line| line == word));
+        assert_eq!(found, words, "{text}");
+    };
+    let apply = |hunk: &str| {
+        browser.press(hunk);
+        browser.wait_for_text("1 file chosen, 1 in part");
+        browser.press("Apply");
+        browser.click("//dialog//button[normalize-space()='Apply']");
+        browser.wait_for_text("Applied: 1 modified");
+    };
+    browser.wait_for("document.querySelectorAll('.hunk').length === 3");
+    apply("hunk 2");
+    here([false, true, false]);
+    browser.wait_for("document.querySelectorAll('.hunk').length === 2");
+    apply("hunk 2");
+    here([false, true, true]);
+    browser.wait_for("document.querySelectorAll('.hunk').length === 1");
+    browser.press("hunk 1");
+    browser.wait_for_text("1 file chosen");
+    browser.press("Apply");
+    browser.click("//dialog//button[normalize-space()='Apply']");
+    browser.wait_for_text("Nothing is pending");
+    here([true, true, true]);
+    person.leave();
+}

@@ -218,6 +218,10 @@ pub enum ErrandKind {
         #[serde(default)]
         #[schema(value_type = serde_json::Value)]
         hunks: std::collections::BTreeMap<String, Vec<u32>>,
+        /// Which diff has the numbers, for those files of which some hunks were applied before.
+        #[serde(default)]
+        #[schema(value_type = serde_json::Value)]
+        marks: std::collections::BTreeMap<String, String>,
         reviewed: bool,
         #[schema(value_type = serde_json::Value)]
         answers: std::collections::BTreeMap<String, String>,

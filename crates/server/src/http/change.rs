@@ -34,6 +34,8 @@ pub(crate) struct Of {
 }
 
 /// Show a task's diff
+///
+/// What is left to be decided; where nothing is, all that was changed. Of one path it has a `mark`, where some hunks of that file were applied before: the numbers are those of what is left.
 #[utoipa::path(get, path = "/v1/tasks/{id}/diff", tag = "changes", params(("id" = TaskId, Path), Of),
     responses((status = 200, body = Value)))]
 pub(crate) async fn task_diff(

@@ -11,6 +11,7 @@ use cofferdam_core::control::id::{RunnerId, TaskId};
 use cofferdam_core::control::report::{Errand, ErrandAnswer, ErrandKind};
 use cofferdam_core::control::task::Task;
 use cofferdam_core::control::token::Scope;
+use cofferdam_sandbox::changes::Mark;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -32,12 +33,32 @@ pub struct Apply {
     /// Beside these, of some files only some hunks, as the diff numbers them from 1.
     #[serde(default)]
     pub hunks: BTreeMap<String, Vec<u32>>,
+    /// By path, the `mark` of the diff that has these numbers, where it gave one: once some hunks of a file are applied, the
+    /// others have other numbers.
+    #[serde(default)]
+    pub marks: BTreeMap<String, String>,
     /// Whether somebody has looked at what needs that.
     #[serde(default)]
     pub reviewed: bool,
     /// What to do about conflicts, by path.
     #[serde(default)]
     pub answers: BTreeMap<String, String>,
+}
+
+/// A mark becomes a part of what a command of the runner is told: it is one, and belongs to hunks.
+fn check_marks(asked: &Apply) -> Result<(), PlaneError> {
+    for (path, mark) in &asked.marks {
+        let field = format!("marks.{path}");
+        if !asked.hunks.contains_key(path) {
+            let message = "no hunks of this file are named";
+            return Err(PlaneError::field(&field, message, "name them, or leave the mark out"));
+        }
+        if Mark::parse(mark).is_none() {
+            let message = "it is not the mark of a diff";
+            return Err(PlaneError::field(&field, message, "give the one that the diff has"));
+        }
+    }
+    Ok(())
 }
 
 /// Errands that somebody waits for.
@@ -84,8 +105,9 @@ impl Plane {
         asked: Apply,
     ) -> Result<Value, PlaneError> {
         caller.needs(Scope::Review)?;
-        let Apply { paths, hunks, reviewed, answers } = asked;
-        self.send(caller, id, ErrandKind::Apply { paths, hunks, reviewed, answers }).await
+        check_marks(&asked)?;
+        let Apply { paths, hunks, marks, reviewed, answers } = asked;
+        self.send(caller, id, ErrandKind::Apply { paths, hunks, marks, reviewed, answers }).await
     }
 
     pub async fn discard(

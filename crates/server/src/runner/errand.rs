@@ -11,7 +11,7 @@ use cofferdam_core::control::problem::Problem;
 use cofferdam_core::control::report::{Errand, ErrandAnswer, ErrandKind};
 use cofferdam_core::id::RunId;
 use cofferdam_core::record::Record;
-use cofferdam_sandbox::changes::{ChangeSet, EntryState, Ledger, Workspace, landed};
+use cofferdam_sandbox::changes::{ChangeSet, EntryState, Ledger, Mark, Workspace, landed};
 use cofferdam_sandbox::runs::Store;
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
     match &errand.what {
         ErrandKind::Changes => asked.pending(),
         ErrandKind::Diff { path } => asked.diff(path.as_deref()),
-        ErrandKind::Apply { paths, hunks, reviewed, answers } => {
+        ErrandKind::Apply { paths, hunks, marks, reviewed, answers } => {
             asked.must_have_a_home()?;
             let mut words = vec!["apply".to_owned(), "--json".to_owned()];
             if !reviewed {
@@ -71,8 +71,7 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
             }
             words.extend(allowances(answers)?);
             for (path, numbers) in hunks {
-                let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
-                words.push(format!("--hunk=./{path}:{}", numbers.join(",")));
+                words.push(hunks_of(path, numbers, marks.get(path).map(String::as_str))?);
             }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let done = asked.json(&words, paths, &[UNDECIDED])?;
@@ -180,15 +179,24 @@ impl<L: Link> Asked<'_, L> {
         (0..entries).all(|at| ledger.state(at) == EntryState::Discarded).then_some(entries)
     }
 
+    /// What is left to be decided, as hunks are numbered by that; where nothing is, all that was changed.
     fn diff(&self, path: Option<&str>) -> Result<Value, Box<Problem>> {
         let paths: Vec<String> = path.map(str::to_owned).into_iter().collect();
-        let said = self.own(&["diff", "--all", "--color", "never", "--no-pager"], &paths)?;
+        let words = ["diff", "--color", "never", "--no-pager", "--all"];
+        let mut said = self.own(&words[..4], &paths)?;
+        if !said.status.success() || said.stdout.is_empty() {
+            said = self.own(&words, &paths)?;
+        }
         if !said.status.success() {
             return Err(refused(&said));
         }
         let cut = said.stdout.len().min(MAX_DIFF);
         let text = String::from_utf8_lossy(&said.stdout[..cut]);
-        Ok(json!({ "path": path, "diff": text, "truncated": cut < said.stdout.len() }))
+        let mark = path.and_then(|_| mark_in(&text));
+        let truncated = cut < said.stdout.len();
+        Ok(
+            json!({ "path": path, "diff": text, "mark": mark.map(|mark| mark.to_string()), "truncated": truncated }),
+        )
     }
 
     fn own(&self, words: &[&str], paths: &[String]) -> Result<Output, Box<Problem>> {
@@ -220,6 +228,33 @@ impl<L: Link> Asked<'_, L> {
             )),
         }
     }
+}
+
+/// Some hunks of a file, as `apply` is told of them.
+fn hunks_of(path: &str, numbers: &[u32], mark: Option<&str>) -> Result<String, Box<Problem>> {
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    let numbers = numbers.join(",");
+    match mark.map(Mark::parse) {
+        None => Ok(format!("--hunk=./{path}:{numbers}")),
+        Some(Some(mark)) => Ok(format!("--hunk=./{path}:{numbers}@{mark}")),
+        Some(None) => {
+            let mut problem = problem(422, "invalid", "it is not the mark of a diff");
+            problem.field = Some(format!("marks.{path}"));
+            Err(problem)
+        }
+    }
+}
+
+/// The mark in the headings of a diff, where it is that of one file. No line of a file begins like a heading.
+fn mark_in(diff: &str) -> Option<Mark> {
+    let headings = diff.lines().filter(|line| line.starts_with("@@ -"));
+    let mut marks = headings.filter_map(|line| {
+        let (_, counted) = line.rsplit_once(" hunk ")?;
+        let (_, mark) = counted.split_once(" of ")?.0.split_once('@')?;
+        Mark::parse(mark)
+    });
+    let first = marks.next()?;
+    marks.all(|mark| mark == first).then_some(first)
 }
 
 /// An apply that let nothing pass has not applied anything, and is not told of as if it had.
@@ -313,6 +348,24 @@ mod tests {
         assert_eq!(said(0, 1, "applied"), "applied");
         assert_eq!(said(0, 0, "refused"), "refused");
         assert_eq!(called_by_its_name(json!({"outcome": "applied"}))["outcome"], "applied");
+    }
+
+    #[test]
+    fn a_mark_is_read_from_headings_and_goes_with_the_numbers() {
+        let (one, two) = ("a".repeat(24), "b".repeat(24));
+        let heading = |number: u32, mark: &str| format!("@@ -1 +1 @@ hunk {number}@{mark} of 2\n");
+        let body = format!("-x\n+@@ -1 +1 @@ hunk 1@{two} of 2\n");
+        let diff = format!("{}{body}{}{body}", heading(1, &one), heading(2, &one));
+        let mark = mark_in(&diff).unwrap();
+        assert_eq!(mark.to_string(), one, "what a file says is not asked");
+        assert_eq!(mark_in(&format!("{diff}{}", heading(1, &two))), None, "of two files");
+        assert_eq!(mark_in(&format!("@@ -1 +1 @@ hunk 1 of 2\n{body}")), None);
+        let words = |mark: Option<&str>| hunks_of("a:1", &[1, 3], mark);
+        assert_eq!(words(None).unwrap(), "--hunk=./a:1:1,3");
+        assert_eq!(words(Some(&one)).unwrap(), format!("--hunk=./a:1:1,3@{one}"));
+        for wrong in ["", "a", &format!("{one}:2"), &one.to_uppercase()] {
+            assert_eq!(words(Some(wrong)).unwrap_err().status, 422, "{wrong}");
+        }
     }
 
     #[test]

@@ -76,7 +76,7 @@ export async function review({ show, signal, id, query }) {
       if (mine.aborted || signal.aborted) return clearTimeout(waiting);
       try {
         const answer = await api.get(`${path}/diff`, { path: entry.path }, mine);
-        state.diffs.set(entry.path, answer.diff);
+        state.diffs.set(entry.path, answer);
         if (!mine.aborted) paint(entry);
       } catch (error) {
         if (!mine.aborted) swap(content, problem(error, () => open(row)));
@@ -88,8 +88,14 @@ export async function review({ show, signal, id, query }) {
 
   const paint = (entry) => {
     if (!state.diffs.has(entry.path)) return;
-    const mine = state.hunks.get(entry.path);
-    replaceIn(content, state.diffs.get(entry.path), entry.path, {
+    const { diff, mark } = state.diffs.get(entry.path);
+    // Numbers are those of one diff: once something was applied they mean other hunks.
+    if (state.hunks.has(entry.path) && state.hunks.get(entry.path).mark !== mark) {
+      state.hunks.delete(entry.path);
+      tally();
+    }
+    const mine = state.hunks.get(entry.path)?.numbers;
+    replaceIn(content, diff, entry.path, {
       split: state.split,
       choice: entry.change === "modified" && standing(entry).isOpen && may("review") && {
         isChosen: (number) => (mine ? mine.has(number) : state.chosen.has(entry.path)),
@@ -99,7 +105,7 @@ export async function review({ show, signal, id, query }) {
           state.hunks.delete(entry.path);
           state.chosen.delete(entry.path);
           if (taken.length === boxes.length) state.chosen.add(entry.path);
-          else if (taken.length) state.hunks.set(entry.path, new Set(taken));
+          else if (taken.length) state.hunks.set(entry.path, { numbers: new Set(taken), mark });
           tally();
           tree.paint();
         },
@@ -130,7 +136,7 @@ export async function review({ show, signal, id, query }) {
   /** Applies or discards what is chosen, or what one stands on. */
   const decide = async (verb, pressed) => {
     const chosen = state.chosen.size || state.hunks.size ? [...state.chosen] : state.at && state.open.has(state.at.path) ? [state.at.path] : [];
-    const steps = await settle(verb, chosen.map(known).filter(Boolean), [...state.hunks].map(([one, numbers]) => ({ entry: known(one), numbers: [...numbers].sort((a, b) => a - b) })), state.isLarge);
+    const steps = await settle(verb, chosen.map(known).filter(Boolean), [...state.hunks].map(([one, { numbers, mark }]) => ({ entry: known(one), numbers: [...numbers].sort((a, b) => a - b), mark })), state.isLarge);
     if (steps.length) swap(result);
     for (const [step, body] of steps) {
       const answer = await perform(pressed, () => api.post(`${path}/${step}`, body));

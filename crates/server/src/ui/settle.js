@@ -40,12 +40,14 @@ export async function settle(verb, entries, partly, isLarge) {
   if (verb === "discard") return [["discard", { paths: entries.map((entry) => entry.path) }]];
   const isTaken = ({ path }) => (clashes.get(path) ?? "merge") === "merge";
   const paths = entries.filter(isTaken).map((entry) => entry.path);
-  const hunks = Object.fromEntries(parts.filter(({ entry }) => isTaken(entry)).map(({ entry, numbers }) => [entry.path, numbers]));
+  const taken = parts.filter(({ entry }) => isTaken(entry));
+  const hunks = Object.fromEntries(taken.map(({ entry, numbers }) => [entry.path, numbers]));
+  const marks = Object.fromEntries(taken.filter(({ mark }) => mark).map(({ entry, mark }) => [entry.path, mark]));
   for (const [path, said] of clashes) if (said === "merge") answers[path] ??= "merge";
   const kept = [...clashes].filter(([, said]) => said === "keep").map(([path]) => path);
   const isAny = paths.length > 0 || Object.keys(hunks).length > 0;
   if (!isAny && !kept.length) say("Nothing is done: all of it is left for later.", "wait");
-  return [...(isAny ? [["apply", { paths, hunks, reviewed: true, answers }]] : []), ...(kept.length ? [["discard", { paths: kept }]] : [])];
+  return [...(isAny ? [["apply", { paths, hunks, marks, reviewed: true, answers }]] : []), ...(kept.length ? [["discard", { paths: kept }]] : [])];
 }
 
 const WAYS = [["merge", "merge both, where they do not touch"], ["keep", "keep the host's, discard this change"], ["later", "decide later"]];

@@ -117,6 +117,34 @@ pub(crate) async fn changes_are_decided_where_they_lie_and_the_chain_has_every_l
     desk.holds().await;
 }
 
+/// Numbers of hunks are those of one diff, and its mark goes with them to whoever has the changes.
+pub(crate) async fn a_mark_goes_along_with_its_hunks_and_is_nothing_else(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let task = finished(&desk, &runner).await;
+    let mark = "0123456789abcdef01234567";
+    let asked = |mark: &str, hunks: Value| -> Apply {
+        let asked = json!({"hunks": hunks, "marks": {"a": mark}, "reviewed": true});
+        serde_json::from_value(asked).unwrap()
+    };
+    for (mark, hunks) in [
+        ("x", json!({"a": [1]})),
+        ("0123456789abcdef01234567:2", json!({"a": [1]})),
+        (mark, json!({"b": [1]})),
+    ] {
+        let refused = desk.plane.apply(&desk.admin, task.id, asked(mark, hunks)).await;
+        let problem = refused.unwrap_err().problem();
+        assert_eq!((problem.status, problem.field.as_deref()), (422, Some("marks.a")));
+    }
+    let applies = serve(&desk, &runner, Ok(json!({"applied": ["a"]})));
+    desk.plane.apply(&desk.admin, task.id, asked(mark, json!({"a": [1]}))).await.unwrap();
+    match applies.await.unwrap().what {
+        ErrandKind::Apply { hunks, marks, .. } => {
+            assert_eq!((hunks["a"].as_slice(), marks["a"].as_str()), ([1].as_slice(), mark));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 pub(crate) async fn an_answer_is_kept_even_if_the_server_was_started_anew(mut desk: Desk) {
     let runner = desk.runner("one").await;
     let task = finished(&desk, &runner).await;

@@ -1,6 +1,6 @@
 //! Requests to the driver: HTTP/1.1 with JSON both ways, a connection each.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -38,7 +38,10 @@ fn read(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 65536];
     loop {
-        let count = stream.read(&mut chunk).expect("the driver answers");
+        let count = match stream.read(&mut chunk) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            count => count.expect("the driver answers"),
+        };
         bytes.extend_from_slice(&chunk[..count]);
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
         let Some(end) = end else {
