@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
+use crate::ending::stand_still;
+
 /// The workspace's root. Cargo says at run time where xtask lies; the path it was compiled under is for
 /// an xtask that was started by hand.
 pub(crate) fn root() -> PathBuf {
@@ -24,6 +26,7 @@ pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
 
 /// Runs `command` to its end, its output passed through.
 pub(crate) fn succeed(command: &mut Command) -> Result<()> {
+    stand_still();
     let status = command.status().with_context(|| format!("cannot start {}", shown(command)))?;
     if !status.success() {
         bail!("{}: {status}", shown(command));
@@ -39,6 +42,7 @@ pub(crate) fn works(command: &mut Command) -> bool {
 
 /// Standard output of `command`; its standard error is passed through.
 pub(crate) fn output_of(command: &mut Command) -> Result<Vec<u8>> {
+    stand_still();
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.with_context(|| format!("cannot start {}", shown(command)))?;
     if !output.status.success() {

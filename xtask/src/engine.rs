@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::cargo::works;
+use crate::ending::{Kept, keep};
 use crate::place::Place;
 use crate::provide::{is_there, package};
 
@@ -20,6 +21,7 @@ pub(crate) struct PrivateEngine {
     host: String,
     top: PathBuf,
     process: Child,
+    kept: Kept,
 }
 
 impl PrivateEngine {
@@ -34,8 +36,10 @@ impl PrivateEngine {
         let top = place.workspace().join("engine");
         fs::create_dir(&top).with_context(|| format!("cannot make {}", top.display()))?;
         let host = format!("unix://{}", top.join("socket").display());
+        let kept = keep(&top, "-TERM");
         let process = daemon(&host, &top)?;
-        let mut engine = Self { host, top, process };
+        kept.are(&[process.id()]);
+        let mut engine = Self { host, top, process, kept };
         engine.wait(1)?;
         Ok(engine)
     }
@@ -49,9 +53,15 @@ impl PrivateEngine {
         self.process.kill().context("dockerd cannot be killed")?;
         self.process.wait().context("dockerd is lost")?;
         self.forget_containerd()?;
-        self.process = daemon(&self.host, &self.top)?;
+        self.start_anew()?;
         // Whoever watches over one on a host starts it anew as well.
         self.wait(3)
+    }
+
+    fn start_anew(&mut self) -> Result<()> {
+        self.process = daemon(&self.host, &self.top)?;
+        self.kept.are(&[self.process.id()]);
+        Ok(())
     }
 
     /// Its containerd dies with it, and leaves a note of its number. Whatever process or thread has that number next, the
@@ -77,7 +87,7 @@ impl PrivateEngine {
             if let Some(status) = self.process.try_wait().context("dockerd is lost")? {
                 starts -= 1;
                 if starts > 0 {
-                    self.process = daemon(&self.host, &self.top)?;
+                    self.start_anew()?;
                     continue;
                 }
                 let said = fs::read_to_string(self.top.join("log")).unwrap_or_default();
@@ -133,7 +143,7 @@ impl Drop for PrivateEngine {
 
 /// An engine that was killed forgets some of those that held its containers, and they wait for it for ever. They are known by the
 /// socket that they were to tell it over, which was in its own directory.
-fn end_shims(dir: &Path) {
+pub(crate) fn end_shims(dir: &Path) {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     for process in entries {
         let line = fs::read(process.path().join("cmdline")).unwrap_or_default();

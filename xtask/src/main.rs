@@ -23,6 +23,7 @@ mod bless;
 mod cargo;
 mod dice;
 mod drill;
+mod ending;
 mod engine;
 mod fuzz;
 mod mutants;
@@ -55,7 +56,10 @@ Commands:
 `cargo xtask COMMAND --help` says more.";
 
 fn main() -> ExitCode {
-    match run(Args::of_this_process()) {
+    let done = ending::watch().and_then(|()| run(Args::of_this_process()));
+    // Somebody else is at it, and will end us.
+    ending::stand_still();
+    match done {
         Ok(code) => code,
         Err(error) if error.is::<Usage>() => {
             eprintln!("xtask: {error}");

@@ -7,8 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result};
 
+use crate::ending::{Kept, keep};
+
 #[derive(Debug)]
-pub(crate) struct Place(PathBuf);
+pub(crate) struct Place {
+    top: PathBuf,
+    _kept: Kept,
+}
 
 impl Place {
     pub(crate) fn new() -> Result<Self> {
@@ -17,24 +22,24 @@ impl Place {
         let top = std::env::temp_dir().join(format!("cofferdam-place-{pid}-{count}"));
         // Fails where it exists: what lies there is not ours.
         fs::create_dir(&top).with_context(|| format!("cannot make {}", top.display()))?;
-        let place = Self(top);
+        let place = Self { _kept: keep(&top, "-TERM"), top };
         for dir in ["home", "state", "config", "workspace"] {
-            let dir = place.0.join(dir);
+            let dir = place.top.join(dir);
             fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         }
         Ok(place)
     }
 
     pub(crate) fn top(&self) -> &Path {
-        &self.0
+        &self.top
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
-        self.0.join("workspace")
+        self.top.join("workspace")
     }
 
     pub(crate) fn state(&self) -> PathBuf {
-        self.0.join("state")
+        self.top.join("state")
     }
 
     /// `program` in this place's workspace, with this place's environment and nothing else. The same for
@@ -44,18 +49,18 @@ impl Place {
         command
             .env_clear()
             .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-            .env("HOME", self.0.join("home"))
-            .env("XDG_STATE_HOME", self.0.join("state"))
-            .env("XDG_CONFIG_HOME", self.0.join("config"))
-            .current_dir(self.0.join("workspace"));
+            .env("HOME", self.top.join("home"))
+            .env("XDG_STATE_HOME", self.top.join("state"))
+            .env("XDG_CONFIG_HOME", self.top.join("config"))
+            .current_dir(self.top.join("workspace"));
         command
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            eprintln!("xtask: cannot remove {}: {error}", self.0.display());
+        if let Err(error) = fs::remove_dir_all(&self.top) {
+            eprintln!("xtask: cannot remove {}: {error}", self.top.display());
         }
     }
 }
@@ -67,11 +72,11 @@ mod tests {
     #[test]
     fn a_place_is_used_and_then_gone() {
         let place = Place::new().unwrap();
-        let top = place.0.clone();
+        let top = place.top.clone();
         let output = place.command("/bin/sh").args(["-c", "pwd; env | wc -l"]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(text, format!("{}\n5\n", top.join("workspace").display()));
-        assert_ne!(Place::new().unwrap().0, top, "two places would share their state");
+        assert_ne!(Place::new().unwrap().top, top, "two places would share their state");
         drop(place);
         assert!(!top.exists());
     }

@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::cargo::works;
+use crate::ending::state_and_parent;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Process {
@@ -67,12 +68,6 @@ fn look(pid: u32, top: &Path) -> Option<Process> {
     let line = fs::read(dir.join("cmdline")).unwrap_or_default();
     let line = String::from_utf8_lossy(&line).replace('\0', " ").trim_end().to_owned();
     Some(Process { pid, parent, line, belongs: names(&environ, top) })
-}
-
-/// The name in brackets may hold anything: what counts comes after the last bracket.
-fn state_and_parent(stat: &str) -> Option<(char, u32)> {
-    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
 fn names(environ: &[u8], top: &Path) -> bool {

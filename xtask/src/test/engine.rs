@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::cargo::works;
+use crate::ending::{Kept, keep};
 use crate::engine::unmount_below;
 
 /// Group of the unprivileged user that tests run as, who may use the engines as well.
@@ -20,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Engines {
     dir: PathBuf,
     daemons: Vec<Child>,
+    kept: Kept,
 }
 
 impl Engines {
@@ -31,7 +33,8 @@ impl Engines {
         let dir = std::env::temp_dir().join(format!("cofferdam-engines-{}", std::process::id()));
         fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o711))?;
-        let mut engines = Self { dir, daemons: Vec::new() };
+        let kept = keep(&dir, "-TERM");
+        let mut engines = Self { dir, daemons: Vec::new(), kept };
         let at = |name: &str| engines.dir.join(name);
         // No bridge: a second engine would take the first one's away.
         let mut docker = ends_with_us("dockerd");
@@ -61,6 +64,8 @@ impl Engines {
             command.current_dir(&engines.dir);
             command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
             engines.daemons.push(command.spawn().context("cannot start an engine")?);
+            let pids: Vec<u32> = engines.daemons.iter().map(Child::id).collect();
+            engines.kept.are(&pids);
         }
         for socket in [engines.docker(), engines.podman()] {
             wait_for(&socket)?;

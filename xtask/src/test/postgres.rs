@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::cargo::{output_of, succeed, works};
+use crate::ending::{Kept, keep};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// It refuses to run as root, and Debian's package has made this user.
@@ -18,6 +19,7 @@ const USER: &str = "postgres";
 pub(crate) struct Postgres {
     dir: PathBuf,
     server: Option<Child>,
+    kept: Kept,
 }
 
 impl Postgres {
@@ -25,7 +27,9 @@ impl Postgres {
         let dir = std::env::temp_dir().join(format!("cofferdam-postgres-{}", std::process::id()));
         fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o755))?;
-        let mut made = Self { dir, server: None };
+        // INT ends its sessions and writes everything out.
+        let kept = keep(&dir, "-INT");
+        let mut made = Self { dir, server: None, kept };
         let (user, group) = (id("-u")?, id("-g")?);
         chown(&made.dir, Some(user), Some(group))?;
         let data = made.dir.join("data");
@@ -38,7 +42,9 @@ impl Postgres {
         server.args(["-c", "max_connections=300"]);
         let log = fs::File::create(made.dir.join("log")).context("cannot make a log")?;
         server.current_dir(&made.dir).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        made.server = Some(server.spawn().context("cannot start PostgreSQL")?);
+        let server = server.spawn().context("cannot start PostgreSQL")?;
+        made.kept.are(&[server.id()]);
+        made.server = Some(server);
         made.wait()?;
         Ok(made)
     }

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use crate::ending::stand_still;
+
 /// What a step of tests counted. A step that is no test counts nothing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -50,6 +52,7 @@ impl Steps {
         name: &'static str,
         step: impl FnOnce() -> Result<Counts>,
     ) -> bool {
+        stand_still();
         println!("==> {name}");
         let start = Instant::now();
         let result = step();
