@@ -30,7 +30,7 @@ use crate::kernel_text;
 use crate::sys::SysError;
 pub use place::{DELEGATE, SUPERVISOR, claim_place};
 pub(crate) use place::{Survey, claim, claim_unified, survey, survey_separate};
-pub(crate) use tally::{Counters, Tally};
+pub(crate) use tally::{Counters, Tally, refused_in_here};
 
 /// How the names of our groups begin.
 const OURS: &str = "cofferdam.";

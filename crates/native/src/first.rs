@@ -22,6 +22,7 @@ use rustix::process::{DumpableBehavior, Pid, Signal, kill_process, set_dumpable_
 use rustix::stdio::stdin;
 use rustix::termios::isatty;
 
+use crate::cgroup;
 use crate::channel::Channel;
 use crate::confined::ConfineError;
 use crate::init;
@@ -124,7 +125,9 @@ pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
         if let Some(reaped) = take_dead(pid)? {
             if let Some(owner) = &owner {
                 let again = once_more(&ground)?;
-                line::tell_end(owner, End { again, ..End::of(reaped) });
+                // The group goes with us: afterwards nobody could ask it.
+                let pids_refused = cgroup::refused_in_here();
+                line::tell_end(owner, End { pids_refused, again, ..End::of(reaped) });
             }
             return Ok(status_of(reaped.status));
         }

@@ -122,7 +122,7 @@ impl Caller {
             user_ms: end.user_micros / 1000,
             system_ms: end.system_micros / 1000,
             max_rss_bytes: end.max_rss_bytes,
-            pids_refused: 0,
+            pids_refused: end.pids_refused,
         };
         Some((status_of(end.status), usage, end.again))
     }
@@ -227,6 +227,7 @@ mod tests {
             user_micros: 5000,
             system_micros: 7000,
             max_rss_bytes: 4096,
+            pids_refused: 6,
             again: Again::Refused,
         };
         assert!(caller.end(Duration::ZERO).is_none(), "it has not ended");
@@ -235,6 +236,7 @@ mod tests {
         assert_eq!(again, Again::Refused);
         assert_eq!(status, Status::Exited(3));
         assert_eq!((usage.wall_ms, usage.user_ms, usage.system_ms), (9, 5, 7));
+        assert_eq!(usage.pids_refused, 6);
         drop(first);
         assert!(caller.end(Duration::ZERO).is_none());
     }

@@ -93,6 +93,8 @@ pub(crate) struct End {
     pub(crate) user_micros: u64,
     pub(crate) system_micros: u64,
     pub(crate) max_rss_bytes: u64,
+    /// Processes that were not started for want of room, where only the first process can tell: in a container.
+    pub(crate) pids_refused: u64,
     /// Whether the forbidden was tried once more, and what came of it.
     pub(crate) again: Again,
 }
@@ -100,7 +102,7 @@ pub(crate) struct End {
 impl End {
     pub(crate) fn of(reaped: Reaped) -> Self {
         let Reaped { pid: _, status, user_micros, system_micros, max_rss_bytes, again } = reaped;
-        Self { status, user_micros, system_micros, max_rss_bytes, again }
+        Self { status, user_micros, system_micros, max_rss_bytes, pids_refused: 0, again }
     }
 }
 
@@ -142,7 +144,8 @@ impl Report {
             }
             Self::Ended(end) => {
                 fields.push(b"ended").push(&end.status.to_le_bytes());
-                for number in [end.user_micros, end.system_micros, end.max_rss_bytes] {
+                let used = [end.user_micros, end.system_micros, end.max_rss_bytes];
+                for number in used.into_iter().chain([end.pids_refused]) {
                     fields.push(&number.to_le_bytes());
                 }
                 fields.text(match end.again {
@@ -203,6 +206,7 @@ impl Report {
                 user_micros: take_number(f)?,
                 system_micros: take_number(f)?,
                 max_rss_bytes: take_number(f)?,
+                pids_refused: take_number(f)?,
                 again: match take_text(f)?.as_str() {
                     "" => Again::NotAsked,
                     REFUSED => Again::Refused,
@@ -304,7 +308,14 @@ mod tests {
 
         for again in [Again::NotAsked, Again::Refused, Again::Succeeded(Act::WriteOutside)] {
             let (user_micros, system_micros, max_rss_bytes) = (1, 2, u64::MAX);
-            let end = End { status: 256, user_micros, system_micros, max_rss_bytes, again };
+            let end = End {
+                status: 256,
+                user_micros,
+                system_micros,
+                max_rss_bytes,
+                pids_refused: 3,
+                again,
+            };
             let back = there_and_back(&Report::Ended(end)).unwrap();
             assert!(matches!(back, Report::Ended(e) if e == end));
         }

@@ -347,7 +347,6 @@ fn carry_out(
         None => (Said::ByEngine, None),
         Some(None) => (Said::Nothing, None),
         Some(Some((status, usage, again))) => {
-            let usage = Usage { pids_refused: watched.pids_refused, ..usage };
             if let Some(outcome) = native::after(again, observer) {
                 return Ok((outcome, Some(usage)));
             }

@@ -25,7 +25,7 @@ pub(super) enum Said {
 
 /// `state` is what an engine has under `State`.
 pub(super) fn outcome(plan: &Plan, state: &Value, watched: &Watched, told: Said) -> Outcome {
-    let Watched { cause, ran_out, .. } = *watched;
+    let Watched { cause, ran_out } = *watched;
     let failed = |message: String| Outcome::ended(OutcomeClass::SandboxFailure, None, message);
     let said = at(state, &["Error"]).as_str().unwrap_or_default();
     if !said.is_empty() {
@@ -82,9 +82,7 @@ mod tests {
         let plan = plan();
         let watched =
             |state: &Value, watched: Watched| outcome(&plan, state, &watched, Said::ByEngine);
-        let of = |state: Value, cause| {
-            watched(&state, Watched { cause, ran_out: false, pids_refused: 0 })
-        };
+        let of = |state: Value, cause| watched(&state, Watched { cause, ran_out: false });
         let ended = |code: i32| json!({ "Running": false, "ExitCode": code, "OOMKilled": false, "Error": "" });
         assert_eq!(of(ended(7), Cause::Own).process_exit_code(), 7);
         let killed = of(ended(139), Cause::Own);
@@ -96,7 +94,7 @@ mod tests {
         oom["OOMKilled"] = json!(true);
         assert_eq!(of(oom, Cause::Own).class, OutcomeClass::Oom);
         // Seen by us where the engine does not say so, and only if that is how it ended.
-        let seen = Watched { cause: Cause::Own, ran_out: true, pids_refused: 0 };
+        let seen = Watched { cause: Cause::Own, ran_out: true };
         assert_eq!(watched(&ended(137), seen).class, OutcomeClass::Oom);
         assert_eq!(watched(&ended(1), seen).class, OutcomeClass::Exited);
         for odd in [
@@ -111,7 +109,7 @@ mod tests {
     #[test]
     fn what_the_first_process_says_counts() {
         let plan = plan();
-        let watched = Watched { cause: Cause::Own, ran_out: false, pids_refused: 0 };
+        let watched = Watched { cause: Cause::Own, ran_out: false };
         let state = |code: i32| json!({ "Running": false, "ExitCode": code, "Error": "" });
         let of = |code, said| outcome(&plan, &state(code), &watched, said);
         // A code as of a signal, and the command chose it itself.

@@ -1,6 +1,7 @@
 //! Who came up against a limit in a container, by the counters of its control groups: whom the kernel killed for want of
 //! memory, which not every engine says, and how many processes it would not start, which none does. The groups go when
-//! the container does, so that they are asked the moment the streams end.
+//! the container does: kills are asked for the moment the streams end, and of a container for one command its first process says
+//! how many were not started.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,11 +30,6 @@ impl Counters {
     /// `None` where the group is gone.
     pub(super) fn kills(&self) -> Option<u64> {
         KILLS.read(self.kills.as_deref()?)
-    }
-
-    /// The same for processes and threads that were not started.
-    pub(super) fn refusals(&self) -> Option<u64> {
-        REFUSALS.read(self.refusals.as_deref()?)
     }
 }
 

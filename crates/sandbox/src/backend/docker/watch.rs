@@ -45,8 +45,6 @@ pub(super) struct Watched {
     pub(super) cause: Cause,
     /// Whether the kernel is seen to have killed something for want of memory.
     pub(super) ran_out: bool,
-    /// Processes and threads that the kernel is seen not to have started.
-    pub(super) pids_refused: u64,
 }
 
 /// The engine, or the connection to it, is gone: what became of the command is not known.
@@ -120,7 +118,6 @@ pub(super) fn watch(
         calls: Vec::new(),
         counters,
         ran_out: false,
-        pids_refused: 0,
     };
     if watch.stdin.is_none() && watch.console.is_none() {
         watch.end_input();
@@ -129,8 +126,7 @@ pub(super) fn watch(
     watch.take(&attached.early)?;
     watch.until_end()?;
     watch.drain()?;
-    let Watch { cause, ran_out, pids_refused, .. } = watch;
-    Ok(Watched { cause, ran_out, pids_refused })
+    Ok(Watched { cause: watch.cause, ran_out: watch.ran_out })
 }
 
 struct Watch<'a> {
@@ -163,7 +159,6 @@ struct Watch<'a> {
     calls: Vec<Call>,
     counters: Counters,
     ran_out: bool,
-    pids_refused: u64,
 }
 
 struct Call {

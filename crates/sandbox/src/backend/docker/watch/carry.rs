@@ -56,7 +56,7 @@ impl Watch<'_> {
         match stream.read(&mut buffer) {
             Ok(0) => {
                 self.stream = None;
-                self.count();
+                self.count_kills();
             }
             Ok(got) => {
                 self.last_output = Instant::now();
@@ -74,9 +74,8 @@ impl Watch<'_> {
     }
 
     /// The last moment at which its control group is sure to be there.
-    fn count(&mut self) {
+    fn count_kills(&mut self) {
         self.ran_out |= self.counters.kills().is_some_and(|kills| kills > 0);
-        self.pids_refused = self.counters.refusals().unwrap_or(self.pids_refused);
     }
 
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), Lost> {
