@@ -24,7 +24,8 @@ fn remedy(error: &anyhow::Error) -> Option<&'static str> {
     match find {
         Some(FindError::Unknown(_)) => Some("`cofferdam runs` lists all that there are"),
         Some(FindError::NoneHere(_)) => Some(
-            "name a run by its id, or go where it ran: `cofferdam runs` lists all that there are",
+            "start one with `cofferdam run -- COMMAND`; or name one by its id, or go where it ran: `cofferdam runs` \
+             lists all that there are",
         ),
         Some(FindError::Ambiguous { .. }) => Some("say more of its id"),
         Some(FindError::State(_)) | None => is_for_want_of_space(error).then_some(MAKE_ROOM),

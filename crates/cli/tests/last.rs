@@ -20,6 +20,7 @@ const RUN: [&str; 6] = ["run", "--quiet", "--sandbox", "native", "--relax", "lim
 #[test]
 fn a_refused_run_is_passed_over_where_it_is_about_changes() {
     let env = env();
+    env.run(["diff"]).assert_exit(1).assert_stderr_has("start one with `cofferdam run");
     env.run(["run", "--network", "everything", "--", "true"]).assert_exit(125);
     // Where nothing else is there, it is what there is to look at.
     env.run(["show"]).assert_exit(0).assert_stdout_has("was refused");

@@ -65,6 +65,16 @@ fn a_script_without_its_interpreter_cannot_be_executed() {
     });
 }
 
+#[test]
+fn what_cannot_be_executed_comes_with_a_remedy() {
+    let env = TestEnv::with_binary(BINARY);
+    env.file("script", "echo ran\n");
+    for backend in [claim::sandbox(&env), vec!["--sandbox", "local"]] {
+        let done = env.run(["run"].into_iter().chain(backend).chain(["--", "./script"]));
+        done.assert_exit(126).assert_stderr_has("remedy: make it executable with `chmod +x`");
+    }
+}
+
 /// What an environment of Python's has in it names the project by its path outside.
 #[test]
 fn an_interpreter_of_the_project_itself_is_named_by_its_path_inside() {
@@ -186,6 +196,17 @@ fn input_and_output() {
 
 mod native_only {
     use super::*;
+
+    /// Elsewhere a shell is asked to execute it.
+    #[test]
+    fn a_script_that_does_not_say_whose_it_is_comes_with_a_remedy() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let env = TestEnv::with_binary(BINARY);
+        let script = env.file("script", "echo ran\n");
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let done = env.run(["run", "--relax", "limits", "--sandbox", "native", "--", "./script"]);
+        done.assert_exit(126).assert_stderr_has("remedy: begin it with a line like `#!/bin/sh`");
+    }
 
     #[test]
     fn native_is_what_auto_means_without_an_engine() {

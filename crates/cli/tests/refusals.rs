@@ -267,3 +267,13 @@ fn a_run_that_is_not_there() {
     }
     env.run(["show"]).assert_exit(1).assert_stderr_has("remedy: ");
 }
+
+/// No other backend has it either, so that none is named as a remedy.
+#[test]
+fn a_network_by_name_is_refused_without_a_detour() {
+    let env = env();
+    env.host_config("policy: { network: allow }");
+    let done = env.run(["run", "--sandbox", "native", "--network", "allow", "--", "true"]);
+    done.assert_exit(125).assert_stderr_has("remedy: use network none");
+    assert!(!done.stderr_text().contains("docker"), "{}", done.stderr_text());
+}

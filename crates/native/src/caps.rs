@@ -50,6 +50,9 @@ fn lack(reason: impl Into<String>, remedy: impl Into<String>) -> Lack {
     Lack { reason: reason.into(), remedy: remedy.into() }
 }
 
+/// No backend has it: another one is no remedy.
+const PROXY: &str = "named hosts need a proxy, which this version does not have";
+
 /// What this backend has nowhere.
 fn absent() -> [(Guarantee, Lack); 6] {
     use Guarantee::*;
@@ -64,7 +67,7 @@ fn absent() -> [(Guarantee, Lack); 6] {
         (Runtime, engine("the native backend is its own runtime")),
         (NetworkBridge, network()),
         (NetworkHost, network()),
-        (NetworkAllow, network()),
+        (NetworkAllow, lack(PROXY, "use network none")),
     ]
 }
 

@@ -98,7 +98,7 @@ pub fn run(
                 }
                 _ => exit_code::NOT_RUN,
             };
-            Err((code, crate::backend::local::told(&error).0))
+            Err((code, crate::backend::local::told_at_once(&error)))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The bare host: a process group of its own, an environment of its own, a clock. No confinement.
 
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::os::fd::BorrowedFd;
 
 use cofferdam_core::outcome::{Outcome, OutcomeClass, exit_code};
@@ -87,23 +87,40 @@ pub(crate) fn passage<'a>(streams: Streams<'a>) -> Passage<'a> {
 pub(crate) const NAME_A_DIRECTORY: &str =
     "name a directory that is there inside; a relative one begins at the workspace";
 
+const MAKE_IT_EXECUTABLE: &str =
+    "make it executable with `chmod +x`, or call what executes it, as in `python3 FILE`";
+const SAY_WHOSE_IT_IS: &str =
+    "begin it with a line like `#!/bin/sh`, or call what executes it, as in `sh FILE`";
+const ENOEXEC: i32 = 8;
+
 /// An error in words, with its cause; and what would help, where it is known.
 pub(crate) fn told(error: &StartError) -> (String, Option<String>) {
     let cause = std::error::Error::source(error).map(|source| format!(": {source}"));
     let remedy = match error {
         StartError::Confine(error) => Some(error.remedy()),
         StartError::Workdir { .. } => Some(NAME_A_DIRECTORY.to_owned()),
+        StartError::NotExecutable { source, .. } => match source.kind() {
+            io::ErrorKind::PermissionDenied => Some(MAKE_IT_EXECUTABLE.to_owned()),
+            // Neither a program of this machine nor a script that says whose.
+            _ if source.raw_os_error() == Some(ENOEXEC) => Some(SAY_WHOSE_IT_IS.to_owned()),
+            _ => None,
+        },
         _ => None,
     };
     (format!("{error}{}", cause.unwrap_or_default()), remedy)
 }
 
+/// Both on one line.
+pub(crate) fn told_at_once(error: &StartError) -> String {
+    let (message, remedy) = told(error);
+    let remedy = remedy.map(|remedy| format!("; remedy: {remedy}")).unwrap_or_default();
+    format!("{message}{remedy}")
+}
+
 /// A command that could not be executed has an exit code of its own, and a directory that is not there is not given;
 /// anything else is our failure.
 pub(crate) fn not_started(error: &StartError) -> Finish {
-    let (message, remedy) = told(error);
-    let remedy = remedy.map(|remedy| format!("; remedy: {remedy}")).unwrap_or_default();
-    let message = format!("{message}{remedy}");
+    let message = told_at_once(error);
     let outcome = match error {
         StartError::NotFound { .. } => Outcome::exited(exit_code::NOT_FOUND.into()),
         StartError::NotExecutable { .. } | StartError::NoInterpreter { .. } => {
