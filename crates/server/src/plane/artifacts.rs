@@ -134,7 +134,7 @@ impl Plane {
                 let about = About { attempt: Some(new.attempt), ..About::task(&task) };
                 if task.attempt != new.attempt || !task.state.is_held() {
                     let data = json!({"artifact": new.name, "state": task.state, "reason": "the attempt is over"});
-                    turn.tell(&about, &known.actor, "runner.report_refused", data).await?;
+                    reports::write_down(turn, &about, &known.actor, reports::REFUSED, data).await?;
                     return Err(PlaneError::Conflict {
                         message: "the attempt is over, and keeps nothing more".to_owned(),
                         remedy: "hand artifacts in before the end is reported",

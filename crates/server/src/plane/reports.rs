@@ -23,7 +23,7 @@ use crate::store::{Sql, StoreError, rows, scalar};
 const PASSED_ON: [&str; 4] = ["sandbox.", "changes.", "session.", MISSING];
 /// A file that the task was to leave is not there.
 pub(crate) const MISSING: &str = "artifact.missing";
-const REFUSED: &str = "runner.report_refused";
+pub(super) const REFUSED: &str = "runner.report_refused";
 /// A report that was taken before.
 const REPEATED: &str = "runner.report_repeated";
 const MOST_EVENTS: usize = 500;
@@ -134,7 +134,7 @@ async fn repeated(
 }
 
 /// Tells of what changed nothing, unless the task has had enough of that.
-async fn write_down(
+pub(super) async fn write_down(
     turn: &mut Turn,
     about: &About,
     actor: &str,
