@@ -134,7 +134,7 @@ impl Promised {
                 return Ok(0);
             }
         };
-        let attempts = api.get(&format!("/v1/tasks/{id}/attempts"))?;
+        let attempts = api.get(&format!("/v1/tasks/{id}/attempts?limit=500"))?;
         let logs = api.get(&format!("/v1/tasks/{id}/logs"))?;
         self.judge(&task, &attempts, &logs, report);
         Ok(attempts["items"].as_array().map_or(0, Vec::len))
