@@ -4,7 +4,7 @@
 //! could read it. On the host of the server its own first token is found by itself.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -30,6 +30,24 @@ pub(crate) struct RemoteArgs {
     pub(crate) server: String,
     #[command(flatten)]
     pub(crate) token: TokenArgs,
+}
+
+/// Which part of a long list.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PageArgs {
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: u32,
+    /// Go on after the page that said this is next.
+    #[arg(long, value_name = "NEXT")]
+    pub(crate) after: Option<String>,
+}
+
+impl PageArgs {
+    /// Says how to go on, where there is more.
+    pub(crate) fn more(next: Option<&String>, out: &mut dyn Write) -> io::Result<()> {
+        next.map_or(Ok(()), |next| writeln!(out, "more: --after {}", Inert::line(next)))
+    }
 }
 
 #[derive(Debug, Clone, Args)]

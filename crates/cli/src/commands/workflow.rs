@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
-use crate::remote::RemoteArgs;
+use crate::remote::{PageArgs, RemoteArgs};
 use crate::table::Table;
 
 /// Workflows of a server: templates of steps, and runs of them.
@@ -33,7 +33,7 @@ enum WorkflowCommand {
     Create(CreateArgs),
     Templates(LsArgs),
     Start(StartArgs),
-    Ls(LsArgs),
+    Ls(RunsArgs),
     Show(OneArgs),
     Pause(OneArgs),
     Resume(OneArgs),
@@ -57,6 +57,21 @@ struct CreateArgs {
 struct LsArgs {
     #[command(flatten)]
     remote: RemoteArgs,
+    /// Print the page as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// List runs, the newest first.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam workflow ls
+  cofferdam workflow ls --limit 200 --json | jq -r '.items[].state'")]
+struct RunsArgs {
+    #[command(flatten)]
+    remote: RemoteArgs,
+    #[command(flatten)]
+    page: PageArgs,
     /// Print the page as JSON.
     #[arg(long)]
     json: bool,
@@ -154,9 +169,10 @@ fn start(args: &StartArgs, context: &Context, out: &mut dyn Write) -> Result<Exi
     print(&run, args.json, out)
 }
 
-fn list(args: &LsArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
+fn list(args: &RunsArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
     let remote = args.remote.open(context)?;
-    let page = remote.ask(remote.client().workflow_runs())?;
+    let PageArgs { limit, after } = &args.page;
+    let page = remote.ask(remote.client().workflow_runs(*limit, after.as_deref()))?;
     if args.json {
         json::print(out, &page)?;
         return Ok(Exit::Fine);
@@ -167,6 +183,7 @@ fn list(args: &LsArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, F
         table.row([run.id.to_string(), json::name(&run.state), run.created_at.to_string(), title]);
     }
     table.print(out)?;
+    PageArgs::more(page.next.as_ref(), out)?;
     Ok(Exit::Fine)
 }
 

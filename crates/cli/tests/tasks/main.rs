@@ -14,3 +14,4 @@ mod place;
 mod runners;
 mod tls;
 mod tokens;
+mod workflows;

@@ -21,8 +21,13 @@ impl Client {
         self.post("/v1/workflow-runs", run).await
     }
 
-    pub async fn workflow_runs(&self) -> Result<Page<WorkflowRun>, ClientError> {
-        self.get("/v1/workflow-runs").await
+    pub async fn workflow_runs(
+        &self,
+        limit: u32,
+        after: Option<&str>,
+    ) -> Result<Page<WorkflowRun>, ClientError> {
+        let question = Question::new(Method::GET, "/v1/workflow-runs").query("limit", Some(limit));
+        self.ask(question.query("after", after)).await
     }
 
     pub async fn workflow_run(&self, id: WorkflowRunId) -> Result<WorkflowRun, ClientError> {

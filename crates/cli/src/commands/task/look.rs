@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
-use crate::remote::RemoteArgs;
+use crate::remote::{PageArgs, RemoteArgs};
 use crate::table::Table;
 
 /// List tasks, the newest first.
@@ -35,12 +35,8 @@ pub(super) struct LsArgs {
     /// Only with this text in the title.
     #[arg(long)]
     text: Option<String>,
-    /// At most so many.
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: u32,
-    /// Go on after the page that said this is next.
-    #[arg(long, value_name = "NEXT")]
-    after: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
     /// Print the page as JSON.
     #[arg(long)]
     json: bool,
@@ -50,8 +46,8 @@ pub(super) fn list(args: &LsArgs, context: &Context, out: &mut dyn Write) -> Res
     let remote = args.remote.open(context)?;
     let project = args.project.as_ref().map(|name| project(&remote, name)).transpose()?;
     let (state, text) = (args.state.clone(), args.text.clone());
-    let query =
-        TaskQuery { project, state, text, limit: Some(args.limit), after: args.after.clone() };
+    let PageArgs { limit, after } = args.page.clone();
+    let query = TaskQuery { project, state, text, limit: Some(limit), after };
     let page = remote.ask(remote.client().tasks(&query))?;
     if args.json {
         json::print(out, &page)?;
@@ -63,9 +59,7 @@ pub(super) fn list(args: &LsArgs, context: &Context, out: &mut dyn Write) -> Res
         table.row([task.id.to_string(), task.state.to_string(), created, what(task)]);
     }
     table.print(out)?;
-    if let Some(next) = &page.next {
-        writeln!(out, "more: --after {}", Inert::line(next))?;
-    }
+    PageArgs::more(page.next.as_ref(), out)?;
     Ok(Exit::Fine)
 }
 
