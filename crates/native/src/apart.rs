@@ -2,83 +2,71 @@
 //!
 //! The kernel leaves a child on its parent's, where it would start only when the parent waits; and it brings whoever is
 //! woken to the processor of whoever wakes it, which is taken to be about to wait. On a virtual machine it does so even
-//! where another processor is idle. Where all are busy with something else, a child that is kept to some of them waits
-//! for longer than it gains: then both are left to the kernel.
+//! where another processor is idle.
+//!
+//! The child is let go as soon as it has all that its parent makes for it: where somebody else needs its processor, it
+//! would otherwise wait for that one while its parent's is idle.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::sys::SysError;
-use crate::sys::clone::processor_time;
 
 thread_local! {
     /// What the thread may use in the end, while it keeps to one processor.
     static STAYING: Cell<Option<CpuSet>> = const { Cell::new(None) };
 }
 
+/// Has the child keep away from the processor that the caller is on, who stays there. It may stay for an older child already.
+pub(crate) fn part(child: i32) -> Result<Apart, SysError> {
+    // Where the kernel does not say, both stay as they are.
+    let all = STAYING.get().or_else(|| sched_getaffinity(None).ok());
+    let here = sched_getcpu();
+    let mut others = all.unwrap_or_default();
+    others.unset(here);
+    let Some(all) = all.filter(|_| others.count() > 0) else {
+        return Ok(Apart { all: None, stay: None });
+    };
+    keep_to(Pid::from_raw(child), &others)?;
+    let is_staying = STAYING.get().is_some();
+    let stay = if is_staying { None } else { Some(Stay::at(here, all)?) };
+    Ok(Apart { all: Some(all), stay })
+}
+
 #[derive(Debug)]
+#[must_use = "the child may use all processors only when it is let go"]
 pub(crate) struct Apart {
-    /// What both may use in the end. None where the kernel does not say, and then both stay as they are.
+    /// What both may use in the end. None where there is one processor.
     all: Option<CpuSet>,
-    begun: Instant,
+    stay: Option<Stay>,
 }
 
 impl Apart {
-    /// Before the birth, so that the child knows as well.
-    pub(crate) fn new() -> Self {
-        let all = STAYING.get().or_else(|| sched_getaffinity(None).ok());
-        Self { all, begun: Instant::now() }
-    }
-
-    /// In the parent, which stays where it is until what is returned is dropped. It may stay for an older child already.
-    /// Where there is one processor, nothing changes.
-    pub(crate) fn begin(&self, child: i32) -> Result<Option<Stay>, SysError> {
-        let Some(all) = self.all else { return Ok(None) };
-        let here = sched_getcpu();
-        let (mut others, mut ours) = (all, CpuSet::new());
-        others.unset(here);
-        ours.set(here);
-        if others.count() == 0 {
-            return Ok(None);
+    /// Before the child starts anything, which would inherit what it is kept to. The caller stays until what is returned is dropped.
+    pub(crate) fn let_go(self, child: i32) -> Result<Option<Stay>, SysError> {
+        if let Some(all) = self.all {
+            keep_to(Pid::from_raw(child), &all)?;
         }
-        keep_to(Pid::from_raw(child), &others)?;
-        if STAYING.get().is_some() {
-            return Ok(None);
-        }
-        keep_to(None, &ours)?;
-        STAYING.set(Some(all));
-        Ok(Some(Stay(())))
+        Ok(self.stay)
     }
-
-    /// In the parent, when it has done its part: both go on like this only if the child was not kept from its work by others.
-    pub(crate) fn go_on(&self, child: i32, stay: Option<Stay>) -> Result<Option<Stay>, SysError> {
-        match self.all {
-            Some(all) if is_crowded(self.begun.elapsed(), processor_time(child)?) => {
-                keep_to(Pid::from_raw(child), &all)?;
-                Ok(None)
-            }
-            _ => Ok(stay),
-        }
-    }
-
-    /// In the child.
-    pub(crate) fn end(&self) -> Result<(), SysError> {
-        self.all.map_or(Ok(()), |all| keep_to(None, &all))
-    }
-}
-
-/// Whether somebody who had enough to do has been given too little time to do it in.
-fn is_crowded(elapsed: Duration, given: Duration) -> bool {
-    given < elapsed / 2
 }
 
 /// That the calling thread keeps to one processor.
 #[derive(Debug)]
 #[must_use = "it may use all processors again only when this is dropped"]
 pub(crate) struct Stay(());
+
+impl Stay {
+    fn at(here: usize, all: CpuSet) -> Result<Self, SysError> {
+        let mut one = CpuSet::new();
+        one.set(here);
+        keep_to(None, &one)?;
+        STAYING.set(Some(all));
+        Ok(Self(()))
+    }
+}
 
 impl Drop for Stay {
     fn drop(&mut self) {
@@ -128,34 +116,24 @@ mod tests {
 
     #[test]
     fn both_keep_to_processors_of_their_own() {
-        let (all, apart, child) = (ours(), Apart::new(), Sleeper::new());
-        let stay = apart.begin(child.pid()).unwrap();
+        let (all, child) = (ours(), Sleeper::new());
+        let apart = part(child.pid()).unwrap();
         if all.count() > 1 {
             assert_eq!((ours().count(), child.may_use().count()), (1, all.count() - 1));
             let shared = |at| ours().is_set(at) && child.may_use().is_set(at);
             assert!(!(0..CpuSet::MAX_CPU).any(shared));
         }
-        // One that is born meanwhile is not kept where we are.
-        let (apart, younger) = (Apart::new(), Sleeper::new());
-        assert!(apart.begin(younger.pid()).unwrap().is_none());
+        // One that is born meanwhile is not kept where we are, and lets nobody else go.
+        let younger = Sleeper::new();
+        let other = part(younger.pid()).unwrap();
         assert_eq!(younger.may_use(), child.may_use());
+        assert!(other.let_go(younger.pid()).unwrap().is_none());
+        assert_eq!(younger.may_use(), all);
+
+        let stay = apart.let_go(child.pid()).unwrap();
+        assert_eq!(child.may_use(), all);
+        assert_eq!(ours().count() == 1, all.count() == 1 || stay.is_some());
         drop(stay);
         assert_eq!(ours(), all);
-    }
-
-    #[test]
-    fn one_that_comes_to_nothing_there_is_let_go_and_so_are_we() {
-        let (all, apart, child) = (ours(), Apart::new(), Sleeper::new());
-        let stay = apart.begin(child.pid()).unwrap();
-        std::thread::sleep(Duration::from_millis(100));
-        assert!(apart.go_on(child.pid(), stay).unwrap().is_none());
-        assert_eq!((ours(), child.may_use()), (all, all));
-    }
-
-    #[test]
-    fn whoever_gets_half_of_a_processor_has_enough() {
-        let ms = Duration::from_micros;
-        assert!(!is_crowded(ms(1000), ms(1000)) && !is_crowded(ms(1000), ms(500)));
-        assert!(is_crowded(ms(1000), ms(499)) && is_crowded(ms(1000), ms(0)));
     }
 }

@@ -23,7 +23,6 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{DumpableBehavior, Signal};
 
-use crate::apart::Apart;
 use crate::blocked::{self, Hidden};
 use crate::cgroup;
 use crate::confirm;
@@ -54,8 +53,6 @@ pub(crate) struct Kit<'a> {
     pub(crate) null: BorrowedFd<'a>,
     /// Our end of the channel to whoever will give the order.
     pub(crate) control: BorrowedFd<'a>,
-    /// Who works beside its parent keeps to other processors.
-    pub(crate) apart: &'a Apart,
     /// A copy of a root that others have, too, attached nowhere.
     pub(crate) root: Option<BorrowedFd<'a>>,
 }
@@ -88,8 +85,6 @@ pub(crate) fn carry_out(kit: &Kit<'_>) -> Result<(Facts, prove::Ground), Failed>
     hide_cgroups().map_err(at(Step::Namespaces))?;
     // A network in which it can reach itself, and nobody else.
     be_alone(network).map_err(at(Step::Namespaces))?;
-    // It waits for its parent no more, and may use all processors.
-    kit.apart.end().map_err(at(Step::Session))?;
 
     // Privileges go, and every way to have them back.
     privilege::no_core_dumps().map_err(at(Step::Privileges))?;

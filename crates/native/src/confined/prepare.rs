@@ -15,7 +15,7 @@ use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 use super::ConfineError;
 use super::room::Room;
 use super::waiting::{Draft, Notes, Ordered, Running, Waiting, await_report, is_gone};
-use crate::apart::{Apart, Stay};
+use crate::apart::{Apart, Stay, part};
 use crate::cgroup::{Cgroup, CgroupError, Controller, Survey, claim_unified, survey_separate};
 use crate::channel::Channel;
 use crate::confirm::network_namespace;
@@ -117,7 +117,6 @@ struct Newborn {
     child: Child,
     control: Channel,
     apart: Apart,
-    stay: Option<Stay>,
 }
 
 /// Starts the process of a sandbox, as far as that can be done before its place is made.
@@ -153,7 +152,6 @@ fn born(
     let filter = plan.seccomp.is_some().then(|| seccomp::program(writes(plan)));
     let (control, theirs) = Channel::pair().map_err(ConfineError::Sys)?;
     let null = open_null().map_err(ConfineError::Sys)?;
-    let apart = Apart::new();
     let kit = Kit {
         plan,
         state,
@@ -162,15 +160,14 @@ fn born(
         host_network: network_namespace().map_err(ConfineError::Sys)?,
         null: null.as_fd(),
         control: theirs.as_fd(),
-        apart: &apart,
         root: root.as_ref().map(|root| root.as_fd()),
     };
     let child = clone_into(namespaces(&identity), group, control.as_fd(), || first_process(&kit))
         .map_err(ConfineError::Sys)?;
     drop(theirs);
     // It is at work already, and will wait for the rest where it needs it.
-    match apart.begin(child.pid) {
-        Ok(stay) => Ok(Newborn { child, control, apart, stay }),
+    match part(child.pid) {
+        Ok(apart) => Ok(Newborn { child, control, apart }),
         Err(error) => Err(given_up(&child, error.into())),
     }
 }
@@ -187,7 +184,7 @@ impl Unsupplied {
                 (born(plan, state, &self.workspace, stock, cgroup.birth())?, Some(cgroup))
             }
         };
-        let Newborn { child, control, apart, stay } = newborn;
+        let Newborn { child, control, apart } = newborn;
         let supplied = supply(&control, &child, preparation, &self.workspace);
         let supplied = supplied.and_then(|Supplied { network, made }| {
             let mut cgroup = match cgroup {
@@ -196,7 +193,8 @@ impl Unsupplied {
             };
             send_bounds(&control, network.as_fd(), cgroup.tasks()).map_err(ConfineError::Sys)?;
             cgroup.close_entry();
-            let stay = apart.go_on(child.pid, stay).map_err(ConfineError::Sys)?;
+            // From here on it waits for nothing but its order.
+            let stay = apart.let_go(child.pid).map_err(ConfineError::Sys)?;
             Ok((cgroup, made, stay))
         });
         match supplied {

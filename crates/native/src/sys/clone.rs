@@ -102,23 +102,6 @@ unsafe fn raw_clone(
     }
 }
 
-/// How much time a process has had on processors, to this moment.
-pub(crate) fn processor_time(pid: i32) -> Result<Duration, SysError> {
-    let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
-    // SAFETY: both calls write into locals that live through them.
-    let (no_clock, no_time) = unsafe {
-        (libc::clock_getcpuclockid(pid, &mut clock), libc::clock_gettime(clock, &mut time))
-    };
-    if no_clock != 0 {
-        return Err(SysError::new("clock_getcpuclockid", io::Error::from_raw_os_error(no_clock)));
-    }
-    if no_time != 0 {
-        return Err(SysError::new("clock_gettime", io::Error::last_os_error()));
-    }
-    let (seconds, rest) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
-    Ok(Duration::new(seconds.unwrap_or(0), rest.unwrap_or(0)))
-}
-
 /// How many threads this process has. More than one, and it must not be copied. The kernel counts them as
 /// the directories of a directory, which each has two links besides.
 pub(crate) fn threads() -> io::Result<u64> {
@@ -144,22 +127,6 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
-
-    #[test]
-    fn the_time_of_a_process_is_what_it_has_used() {
-        let pid = i32::try_from(std::process::id()).unwrap();
-        let before = processor_time(pid).unwrap();
-        let end = Instant::now() + Duration::from_secs(20);
-        while processor_time(pid).unwrap() < before + Duration::from_millis(20) {
-            assert!(Instant::now() < end, "it stands still");
-        }
-        let mut sleeper = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let slept = processor_time(i32::try_from(sleeper.id()).unwrap());
-        sleeper.kill().unwrap();
-        sleeper.wait().unwrap();
-        assert!(slept.unwrap() < Duration::from_secs(1));
-        assert!(processor_time(1 << 22).is_err(), "the kernel gives no such number");
-    }
 
     #[test]
     fn threads_are_counted() {

@@ -64,7 +64,7 @@ cases! {
     Both a_background_process_does_not_outlive_the_command,
     Both all_are_dead_when_the_end_is_told,
     Both it_may_use_the_processors_that_we_may,
-    Both we_may_use_all_processors_when_a_start_is_over,
+    Both we_keep_to_one_processor_only_while_a_start_lasts,
     Both the_environment_is_the_plans,
     Both no_descriptor_leaks,
     Both blocked_paths_cannot_be_seen_or_made,
@@ -268,7 +268,7 @@ fn it_may_use_the_processors_that_we_may() {
     sched_setaffinity(None, &all).unwrap();
 }
 
-fn we_may_use_all_processors_when_a_start_is_over() {
+fn we_keep_to_one_processor_only_while_a_start_lasts() {
     struct Lasting(Option<String>);
     impl Watch for Lasting {
         fn output(&mut self, _: StreamName, _: &[u8]) {}
@@ -284,9 +284,7 @@ fn we_may_use_all_processors_when_a_start_is_over() {
     let sandbox = Sandbox::new("sleep 0.3");
     let signals = Signals::take().unwrap();
     let (running, handed) = sandbox.start(StdinKind::Empty).unwrap();
-    // One, unless others keep the rest busy, which the host decides.
-    let meanwhile = our_processors();
-    assert!(meanwhile == all || meanwhile.parse::<u32>().is_ok(), "{meanwhile}");
+    assert!(our_processors().parse::<u32>().is_ok(), "{}", our_processors());
     let passage = Passage { stdout: None, stderr: None, stdin: None };
     let patience = Patience { wall: sandbox.wall, idle: None, grace: sandbox.grace, disk: None };
     let mut lasting = Lasting(None);
