@@ -56,7 +56,7 @@ fn processes_that_were_not_started_are_counted() {
     let many = "python3 -c 'import os, time\nn = 0\nfor _ in range(40):\n try:\n  \
                 if os.fork() == 0: time.sleep(1); os._exit(0)\n except OSError: n += 1\nprint(n)'";
     let done = run(&env, &["--pids", "16"], many);
-    done.assert_exit(0).assert_stderr_has("times no process or thread was started");
+    done.assert_exit(0).assert_stderr_has("not started: there ");
     done.assert_stderr_has("there may be 16 at a time (--pids)");
     let record = env.latest_record();
     assert_eq!(record["outcome"]["class"], "exited", "{record:#}");

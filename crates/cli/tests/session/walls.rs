@@ -81,7 +81,7 @@ fn processes_that_were_not_started_are_counted_for_each_command() {
     let env = TestEnv::with_binary(BINARY);
     let session = Session::start(&env, &["--pids", "16"]);
     let many = "for i in $(seq 40); do sleep 1 & done 2>/dev/null; wait";
-    session.exec(&[], many).assert_stderr_has("times no process or thread was started");
+    session.exec(&[], many).assert_stderr_has("not started: there ");
     // What one was refused is not told of the next.
     let next = session.exec(&[], "echo fine");
     assert_eq!(next.assert_exit(0).assert_stdout("fine\n").stderr_text(), "");

@@ -9,7 +9,12 @@ pub(crate) fn refused(usage: Option<&Usage>, limit: Option<u32>) -> Option<Strin
         Some(limit) => format!("there may be {limit} at a time (--pids)"),
         None => "there were as many as the session may have (session start --pids)".to_owned(),
     };
-    (count > 0).then(|| format!("warning: {count} times no process or thread was started: {limit}"))
+    let what = match count {
+        0 => return None,
+        1 => "a process or thread was not started".to_owned(),
+        _ => format!("{count} processes or threads were not started"),
+    };
+    Some(format!("warning: {what}: {limit}"))
 }
 
 #[cfg(test)]
@@ -22,6 +27,8 @@ mod tests {
         assert_eq!(refused(None, Some(64)), None);
         assert_eq!(refused(Some(&usage(0)), Some(64)), None);
         let words = refused(Some(&usage(2)), Some(64)).unwrap();
-        assert!(words.contains(" 2 times ") && words.contains("64"), "{words}");
+        assert!(words.contains(" 2 processes ") && words.contains("64"), "{words}");
+        let words = refused(Some(&usage(1)), Some(64)).unwrap();
+        assert!(words.contains(": a process "), "{words}");
     }
 }
