@@ -158,6 +158,38 @@ fn what_a_command_used_is_recorded() {
     });
 }
 
+/// Who loses its parent is waited for by the sandbox's first process alone, whether it ends by itself or with the command.
+#[test]
+fn what_outlives_its_parent_is_counted_too() {
+    const MEMORY: u64 = 80 << 20;
+    let work = format!("x = b'x' * {MEMORY}; sum(range(10_000_000))");
+    let left_behind = |end: &str| {
+        format!(
+            "(setsid /usr/bin/python3 -c \"{work}; open('done', 'w'); {end}\" &); \
+             until test -e done; do sleep 0.05; done; sleep 0.3"
+        )
+    };
+    let endless = "import time; time.sleep(60)";
+    let uses = |env: &TestEnv, sandbox: &[&str], end: &str| {
+        env.run(["run", "-q"].iter().chain(sandbox).chain(&["--", "sh", "-c", &left_behind(end)]))
+            .assert_exit(0);
+        let usage = env.latest_record()["usage"].clone();
+        let number = |name: &str| usage[name].as_u64().unwrap_or_else(|| panic!("{name}: {usage}"));
+        assert!((20..30_000).contains(&number("user_ms")), "{usage}");
+        assert!((MEMORY..4 * MEMORY).contains(&number("max_rss_bytes")), "{usage}");
+    };
+    claim::as_root_and_as_user(BINARY, |env| {
+        for end in ["pass", endless] {
+            uses(env, &["--sandbox", "native", "--relax", "limits"], end);
+        }
+    });
+    let env = TestEnv::with_binary(BINARY);
+    for end in ["pass", endless] {
+        uses(&env, &["--sandbox", "local"], end);
+        std::fs::remove_file(env.workspace().join("done")).unwrap();
+    }
+}
+
 #[test]
 fn signals_reach_the_program() {
     claim::as_root_and_as_user(BINARY, |env| {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::kernel_text;
-use crate::sys::{self, SysError};
+use crate::sys::{self, SysError, Used};
 
 /// Processes that were our children before a command was started: they are none of its own.
 #[derive(Debug, Clone, Default)]
@@ -25,17 +25,21 @@ impl Bystanders {
     }
 }
 
-/// Ends every child of this process but the bystanders, and says which would not go within `patience`.
+/// Ends every child of this process but the bystanders, and says which would not go within `patience`, and what the others used.
 /// Only for a process that supervises one command at a time.
-pub fn end_all(spared: &Bystanders, patience: Duration) -> Result<Vec<u32>, SysError> {
+pub(crate) fn end_all(
+    spared: &Bystanders,
+    patience: Duration,
+) -> Result<(Vec<u32>, Used), SysError> {
     let deadline = Instant::now() + patience;
+    let mut used = Used::default();
     loop {
         let left: Vec<u32> = children().into_iter().filter(|pid| !spared.spares(*pid)).collect();
         for pid in &left {
-            sys::reap(pid.cast_signed())?;
+            used = sys::reap(pid.cast_signed())?.map_or(used, |reaped| used.and(reaped.used));
         }
         if left.is_empty() || Instant::now() >= deadline {
-            return Ok(left);
+            return Ok((left, used));
         }
         for pid in &left {
             if let Some(pid) = Pid::from_raw(pid.cast_signed()) {

@@ -15,8 +15,7 @@ use std::path::Path;
 use std::process::Command;
 
 use cofferdam_core::plan::HOME;
-use cofferdam_core::receipt::{Again, Probe};
-use cofferdam_core::spec::Proof;
+use cofferdam_core::receipt::Probe;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{DumpableBehavior, Pid, Signal, kill_process, set_dumpable_behavior};
 use rustix::stdio::stdin;
@@ -33,7 +32,7 @@ use crate::report::{End, Facts};
 use crate::seccomp::{self, Program};
 use crate::supervise::{Status, status_of};
 use crate::sys::init::end_all_others;
-use crate::sys::{self, Reaped, SysError, privilege};
+use crate::sys::{self, Reaped, SysError, Used, privilege};
 
 const HEARD: [i32; 12] = [
     libc::SIGHUP,
@@ -121,13 +120,19 @@ pub fn run(task: &Task<'_>) -> Result<Status, StartError> {
     let spawned = command.spawn();
     let child = spawned.map_err(|source| StartError::of_spawn(source, program, Path::new("")))?;
     let pid = Pid::from_child(&child);
+    let mut strays = Used::default();
     loop {
-        if let Some(reaped) = take_dead(pid)? {
+        if let Some(reaped) = take_dead(pid, &mut strays)? {
             if let Some(owner) = &owner {
-                let again = once_more(&ground)?;
+                // They end with us in any case, a moment later; so what they used is known.
+                if std::process::id() == 1 {
+                    strays = strays.and(end_all_others()?);
+                }
+                let used = reaped.used.and(strays);
+                let again = prove::again(&ground);
                 // The group goes with us: afterwards nobody could ask it.
                 let pids_refused = cgroup::refused_in_here();
-                line::tell_end(owner, End { pids_refused, again, ..End::of(reaped) });
+                line::tell_end(owner, End { pids_refused, again, used, ..End::of(reaped) });
             }
             return Ok(status_of(reaped.status));
         }
@@ -176,14 +181,6 @@ fn try_what_is_forbidden(
     }
 }
 
-/// Nobody of the command may be left then. They end with us in any case, a moment later.
-fn once_more(ground: &Ground) -> Result<Again, SysError> {
-    if ground.proof == Proof::Paranoid && std::process::id() == 1 {
-        end_all_others()?;
-    }
-    Ok(prove::again(ground))
-}
-
 /// Makes of this process the first of a container: nobody looks into it, the home is furnished, the owner is
 /// reached, and the filter is on.
 fn settle(filter: Option<&'static Program>, owner: Owner) -> Result<Option<Channel>, SysError> {
@@ -228,8 +225,8 @@ fn furnish(skeleton: &Path, home: &Path) -> Result<(), SysError> {
     Ok(())
 }
 
-/// Takes away everything that is dead; how the command ended, if it did.
-fn take_dead(command: Pid) -> Result<Option<Reaped>, SysError> {
+/// Takes away everything that is dead; how the command ended, if it did. What had lost its parent is among the strays.
+fn take_dead(command: Pid, strays: &mut Used) -> Result<Option<Reaped>, SysError> {
     let mut ended = None;
     loop {
         let reaped = match sys::reap(-1) {
@@ -244,6 +241,8 @@ fn take_dead(command: Pid) -> Result<Option<Reaped>, SysError> {
         }
         if reaped.pid == command.as_raw_nonzero().get() {
             ended = Some(reaped);
+        } else {
+            *strays = strays.and(reaped.used);
         }
     }
 }

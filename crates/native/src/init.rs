@@ -25,7 +25,7 @@ use crate::recipe::Step;
 use crate::report::{End, Facts, Failed, Report};
 use crate::sys::init::{end_all_others, next_arrived};
 use crate::sys::spawn::{Ends, signals_as_at_birth};
-use crate::sys::{self, SysError};
+use crate::sys::{self, SysError, Used};
 use crate::terminal::Size;
 use execute::{NotExecuted, execute};
 
@@ -50,7 +50,8 @@ pub(crate) fn run(facts: Facts, ground: &Ground, control: BorrowedFd<'_>) -> io:
     let signals = sys::signalfd(&awaited).map_err(|e| e.source)?;
     signals_as_at_birth().map_err(|e| e.source)?;
     send(&Report::Ready(facts), control)?;
-    let mut first = First { control, signals, commands: Vec::new(), ground };
+    let strays = Used::default();
+    let mut first = First { control, signals, commands: Vec::new(), strays, ground };
     while let Life::GoesOn = first.step()? {}
     Ok(())
 }
@@ -65,6 +66,8 @@ struct First<'a> {
     control: BorrowedFd<'a>,
     signals: OwnedFd,
     commands: Vec<Command>,
+    /// What was used by those who had lost their parent, and were waited for by us.
+    strays: Used,
     ground: &'a Ground,
 }
 
@@ -166,12 +169,16 @@ impl First<'_> {
     /// Takes away everything that is dead, and reports the commands among them.
     fn reap(&mut self) -> io::Result<Life> {
         while let Some(reaped) = sys::reap(-1).map_err(|e| e.source)? {
-            let Some(at) = self.commands.iter().position(|c| c.pid == reaped.pid) else { continue };
+            let Some(at) = self.commands.iter().position(|c| c.pid == reaped.pid) else {
+                self.strays = self.strays.and(reaped.used);
+                continue;
+            };
             let mut end = End::of(reaped);
             match self.commands.swap_remove(at).own {
                 None => {
                     // What it left behind goes with it, and only then is it said to have ended.
-                    end_all_others().map_err(|e| e.source)?;
+                    let others = end_all_others().map_err(|e| e.source)?;
+                    end.used = end.used.and(self.strays).and(others);
                     end.again = prove::again(self.ground);
                     send(&Report::Ended(end), self.control)?;
                     return Ok(Life::Ends);

@@ -117,14 +117,7 @@ impl Caller {
         }
         let message = self.channel.receive().ok()??;
         let Some(Report::Ended(end)) = Report::parse(&message.bytes) else { return None };
-        let usage = Usage {
-            wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
-            user_ms: end.user_micros / 1000,
-            system_ms: end.system_micros / 1000,
-            max_rss_bytes: end.max_rss_bytes,
-            pids_refused: end.pids_refused,
-        };
-        Some((status_of(end.status), usage, end.again))
+        Some((status_of(end.status), end.used.over(wall, end.pids_refused), end.again))
     }
 
     /// The channel, and a handle of the process. It is that very process: it holds its end open, so that its
@@ -207,6 +200,7 @@ pub(crate) fn tell_end(owner: &Channel, end: End) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::Used;
 
     #[test]
     fn one_caller_is_answered_and_then_nobody_can_call() {
@@ -222,14 +216,8 @@ mod tests {
         assert!(may_begin(&first).unwrap());
         drop(line);
         assert!(!may_begin(&second).unwrap_or(false));
-        let end = End {
-            status: 3 << 8,
-            user_micros: 5000,
-            system_micros: 7000,
-            max_rss_bytes: 4096,
-            pids_refused: 6,
-            again: Again::Refused,
-        };
+        let used = Used { user_micros: 5000, system_micros: 7000, max_rss_bytes: 4096 };
+        let end = End { status: 3 << 8, used, pids_refused: 6, again: Again::Refused };
         assert!(caller.end(Duration::ZERO).is_none(), "it has not ended");
         tell_end(&first, end);
         let (status, usage, again) = caller.end(Duration::from_millis(9)).unwrap();

@@ -40,6 +40,9 @@ use crate::sys::{self, SysError, init, privilege};
 use crate::workspace;
 pub use step::Step;
 
+/// What is made has the modes that it is asked for, whoever started us, and so has what the program makes.
+pub(crate) const MASK: Mode = Mode::from_raw_mode(0o022);
+
 /// All that the steps need, made ready before the new process exists.
 #[derive(Debug)]
 pub(crate) struct Kit<'a> {
@@ -204,7 +207,7 @@ fn hide_cgroups() -> Result<(), SysError> {
 
 fn leave_session() -> Result<(), SysError> {
     rustix::process::setsid().map_err(|e| SysError::new("setsid", e))?;
-    rustix::process::umask(Mode::from_raw_mode(0o022));
+    rustix::process::umask(MASK);
     die_with_parent()
 }
 

@@ -9,7 +9,7 @@ use cofferdam_core::receipt::{Act, Again, Probe, Violation};
 use serde::{Deserialize, Serialize};
 
 use crate::recipe::Step;
-use crate::sys::{Reaped, SysError};
+use crate::sys::{Reaped, SysError, Used};
 
 #[derive(Debug)]
 pub(crate) enum Report {
@@ -90,9 +90,7 @@ pub(crate) struct Facts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) status: i32,
-    pub(crate) user_micros: u64,
-    pub(crate) system_micros: u64,
-    pub(crate) max_rss_bytes: u64,
+    pub(crate) used: Used,
     /// Processes that were not started for want of room, where only the first process can tell: in a container.
     pub(crate) pids_refused: u64,
     /// Whether the forbidden was tried once more, and what came of it.
@@ -101,8 +99,8 @@ pub(crate) struct End {
 
 impl End {
     pub(crate) fn of(reaped: Reaped) -> Self {
-        let Reaped { pid: _, status, user_micros, system_micros, max_rss_bytes, again } = reaped;
-        Self { status, user_micros, system_micros, max_rss_bytes, pids_refused: 0, again }
+        let Reaped { pid: _, status, used, again } = reaped;
+        Self { status, used, pids_refused: 0, again }
     }
 }
 
@@ -144,8 +142,8 @@ impl Report {
             }
             Self::Ended(end) => {
                 fields.push(b"ended").push(&end.status.to_le_bytes());
-                let used = [end.user_micros, end.system_micros, end.max_rss_bytes];
-                for number in used.into_iter().chain([end.pids_refused]) {
+                let Used { user_micros, system_micros, max_rss_bytes } = end.used;
+                for number in [user_micros, system_micros, max_rss_bytes, end.pids_refused] {
                     fields.push(&number.to_le_bytes());
                 }
                 fields.text(match end.again {
@@ -203,9 +201,11 @@ impl Report {
             b"started" => Self::Started { pid: i32::from_le_bytes(take(f)?.try_into().ok()?) },
             b"ended" => Self::Ended(End {
                 status: i32::from_le_bytes(take(f)?.try_into().ok()?),
-                user_micros: take_number(f)?,
-                system_micros: take_number(f)?,
-                max_rss_bytes: take_number(f)?,
+                used: Used {
+                    user_micros: take_number(f)?,
+                    system_micros: take_number(f)?,
+                    max_rss_bytes: take_number(f)?,
+                },
                 pids_refused: take_number(f)?,
                 again: match take_text(f)?.as_str() {
                     "" => Again::NotAsked,
@@ -307,15 +307,8 @@ mod tests {
         assert!(matches!(back, Report::Ready(f) if f == facts));
 
         for again in [Again::NotAsked, Again::Refused, Again::Succeeded(Act::WriteOutside)] {
-            let (user_micros, system_micros, max_rss_bytes) = (1, 2, u64::MAX);
-            let end = End {
-                status: 256,
-                user_micros,
-                system_micros,
-                max_rss_bytes,
-                pids_refused: 3,
-                again,
-            };
+            let used = Used { user_micros: 1, system_micros: 2, max_rss_bytes: u64::MAX };
+            let end = End { status: 256, used, pids_refused: 3, again };
             let back = there_and_back(&Report::Ended(end)).unwrap();
             assert!(matches!(back, Report::Ended(e) if e == end));
         }

@@ -20,7 +20,7 @@ use crate::descendants;
 use crate::process::{Parent, Process, Reach};
 use crate::reserve::Lookout;
 use crate::signals::{Pause, Requests};
-use crate::sys::{self, Reaped, SysError};
+use crate::sys::{self, Reaped, SysError, Used};
 use crate::terminal::Size;
 pub(crate) use end::status_of;
 use end::{reported, reported_end};
@@ -167,11 +167,16 @@ pub fn attend(
         kill_at: None,
         interrupts: Vec::new(),
         exit: None,
+        strays: Used::default(),
         is_mute: false,
     };
     run.until_exit()?;
     let (oom, pids_refused, left) = match &run.reach {
-        Reach::Group { bystanders } => (false, 0, descendants::end_all(bystanders, REAP)?),
+        Reach::Group { bystanders } => {
+            let (left, used) = descendants::end_all(bystanders, REAP)?;
+            run.strays = used;
+            (false, 0, left)
+        }
         // The first process has ended everybody else before it reported the command's end; or it is dead
         // itself, and then the kernel has.
         Reach::Init { tally, .. } => (tally.kills() > 0, tally.refusals(), Vec::new()),
@@ -183,9 +188,9 @@ pub fn attend(
         Reach::Member { .. } => run.drain_what_is_there()?,
         _ => run.drain()?,
     }
-    let (status, usage) =
-        run.exit.take().unwrap_or((Status::Signaled(libc::SIGKILL), Usage::default()));
-    let usage = Usage { pids_refused, ..usage };
+    let unknown = (Status::Signaled(libc::SIGKILL), Duration::ZERO, Used::default());
+    let (status, wall, used) = run.exit.take().unwrap_or(unknown);
+    let usage = used.and(run.strays).over(wall, pids_refused);
     let ended = Ended { status, cause: run.cause_of(status), usage, oom, left, again: run.again };
     Ok((ended, Rest(run.streams.into_iter().filter_map(Stream::into_rest).collect())))
 }
@@ -212,7 +217,10 @@ struct Supervisor<'a> {
     /// Set once the command was asked to stop.
     kill_at: Option<Instant>,
     interrupts: Vec<Instant>,
-    exit: Option<(Status, Usage)>,
+    /// How the command ended, when, and what it used.
+    exit: Option<(Status, Duration, Used)>,
+    /// What was used by those whom it left behind.
+    strays: Used,
     /// A sandbox's first process that will report no more: its own end is what to wait for.
     is_mute: bool,
 }
@@ -279,7 +287,7 @@ impl Supervisor<'_> {
     }
 
     fn was_killed(&self) -> bool {
-        matches!(self.exit, Some((Status::Signaled(libc::SIGKILL), _))) && self.cause == Cause::Own
+        matches!(self.exit, Some((Status::Signaled(libc::SIGKILL), ..))) && self.cause == Cause::Own
     }
 
     fn next_deadline(&self) -> Instant {
@@ -498,16 +506,8 @@ impl Supervisor<'_> {
     }
 
     fn note_end(&mut self, reaped: &Reaped) {
-        let status = status_of(reaped.status);
-        let usage = Usage {
-            wall_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-            user_ms: reaped.user_micros / 1000,
-            system_ms: reaped.system_micros / 1000,
-            max_rss_bytes: reaped.max_rss_bytes,
-            pids_refused: 0,
-        };
         self.again = reaped.again;
-        self.exit = Some((status, usage));
+        self.exit = Some((status_of(reaped.status), self.started.elapsed(), reaped.used));
     }
 
     /// A command that died of the very signal that we passed on was canceled by it.

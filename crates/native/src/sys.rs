@@ -4,8 +4,10 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
+use std::time::Duration;
 
 use cofferdam_core::receipt::Again;
+use cofferdam_core::record::Usage;
 
 /// A system call that failed.
 #[derive(Debug, thiserror::Error)]
@@ -156,45 +158,76 @@ pub(crate) struct Reaped {
     pub(crate) pid: i32,
     /// As `waitpid` gives it.
     pub(crate) status: i32,
-    pub(crate) user_micros: u64,
-    pub(crate) system_micros: u64,
-    pub(crate) max_rss_bytes: u64,
+    pub(crate) used: Used,
     pub(crate) again: Again,
 }
 
 impl Reaped {
     /// Killed, as far as anybody can tell who was not there.
     pub(crate) fn unknown(pid: i32) -> Self {
-        let status = libc::SIGKILL;
-        let again = Again::NotAsked;
-        Self { pid, status, user_micros: 0, system_micros: 0, max_rss_bytes: 0, again }
+        Self { pid, status: libc::SIGKILL, used: Used::default(), again: Again::NotAsked }
+    }
+}
+
+/// What a process used, and those of its descendants that it has waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) user_micros: u64,
+    pub(crate) system_micros: u64,
+    /// Of the largest among them.
+    pub(crate) max_rss_bytes: u64,
+}
+
+impl Used {
+    fn of(usage: &libc::rusage) -> Self {
+        Self {
+            user_micros: micros(usage.ru_utime),
+            system_micros: micros(usage.ru_stime),
+            // Linux counts it in KiB.
+            max_rss_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+        }
+    }
+
+    /// As it is recorded. What an ordinary process used is all that is known of it.
+    pub(crate) fn over(self, wall: Duration, pids_refused: u64) -> Usage {
+        Usage {
+            wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
+            user_ms: self.user_micros / 1000,
+            system_ms: self.system_micros / 1000,
+            max_rss_bytes: self.max_rss_bytes,
+            pids_refused,
+        }
+    }
+
+    /// Both together. Who has lost its parent was waited for by nobody else, so that nothing counts twice.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            user_micros: self.user_micros.saturating_add(other.user_micros),
+            system_micros: self.system_micros.saturating_add(other.system_micros),
+            max_rss_bytes: self.max_rss_bytes.max(other.max_rss_bytes),
+        }
     }
 }
 
 /// Takes one dead child away, or says that none is dead yet. `-1` means any child.
 pub(crate) fn reap(pid: i32) -> Result<Option<Reaped>, SysError> {
-    // SAFETY: status and usage are plain data that the kernel fills; WNOHANG never blocks.
+    match wait(pid, libc::WNOHANG) {
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
+        Err(error) => Err(SysError::on("wait4", pid, error)),
+        Ok(reaped) => Ok(reaped),
+    }
+}
+
+/// Takes one dead child away. None where none is dead and `flags` say not to wait for one.
+fn wait(pid: i32, flags: i32) -> io::Result<Option<Reaped>> {
+    // SAFETY: status and usage are plain data that the kernel fills.
     unsafe {
         let mut status = 0;
         let mut usage: libc::rusage = std::mem::zeroed();
-        match libc::wait4(pid, &mut status, libc::WNOHANG, &mut usage) {
+        match libc::wait4(pid, &mut status, flags, &mut usage) {
+            -1 => Err(io::Error::last_os_error()),
             0 => Ok(None),
-            n if n > 0 => Ok(Some(Reaped {
-                pid: n,
-                status,
-                user_micros: micros(usage.ru_utime),
-                system_micros: micros(usage.ru_stime),
-                // Linux counts it in KiB.
-                max_rss_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
-                again: Again::NotAsked,
-            })),
-            _ => {
-                let error = io::Error::last_os_error();
-                match error.raw_os_error() {
-                    Some(libc::ECHILD) => Ok(None),
-                    _ => Err(SysError::on("wait4", pid, error)),
-                }
-            }
+            pid => Ok(Some(Reaped { pid, status, used: Used::of(&usage), again: Again::NotAsked })),
         }
     }
 }

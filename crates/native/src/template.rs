@@ -17,8 +17,10 @@ use cofferdam_core::plan::{HOME, Plan, Root as RootPlan};
 use cofferdam_core::result::PLACE;
 use cofferdam_core::spec::Mode;
 
+use rustix::process::umask;
+
 use crate::identity::Identity;
-use crate::recipe::furnish;
+use crate::recipe::{MASK, furnish};
 use crate::root::{PlaceKind, Root, RootAccess, binds, memory};
 use crate::sys::SysError;
 use crate::sys::mount::Depth;
@@ -96,7 +98,15 @@ impl Shape {
         Some(Self { uid: identity.uid, gid: identity.gid, workspace, places, system })
     }
 
+    /// Under the mask of the recipe, as in a sandbox's own process: the caller may have been started with another.
     fn furnished(&self, identity: &Identity) -> Option<Root> {
+        let own = umask(MASK);
+        let root = self.made(identity);
+        umask(own);
+        root
+    }
+
+    fn made(&self, identity: &Identity) -> Option<Root> {
         let root = Root::new(&self.workspace).ok()?;
         furnish(&root, identity, Depth::One).ok()?;
         self.make_places(&root).ok()?;

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use cofferdam_testkit::{TestEnv, wait_until};
@@ -30,7 +30,11 @@ pub(crate) struct Made {
 
 impl<'a> Driver<'a> {
     pub(crate) fn start(env: &'a TestEnv) -> Self {
-        let mut command = env.cofferdam();
+        Self::start_as(env, env.cofferdam())
+    }
+
+    /// By somebody else, who passes arguments on.
+    pub(crate) fn start_as(env: &'a TestEnv, mut command: Command) -> Self {
         command.args(["drive", "recorded"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());

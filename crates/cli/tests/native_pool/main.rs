@@ -70,12 +70,15 @@ fn events_of(env: &TestEnv, record: &Value) -> Vec<Value> {
 }
 
 fn indistinguishable(env: &TestEnv, flags: &[&str]) {
+    indistinguishable_by(env, flags, Driver::start(env));
+}
+
+fn indistinguishable_by(env: &TestEnv, flags: &[&str], mut driver: Driver<'_>) {
     env.file("file", "host\n");
     env.file(".env", "SECRET");
     let head = ["run", "--quiet", "--sandbox", "native"];
     env.run(head.iter().chain(flags).chain(&["--", "sh", "-c", LOOK])).assert_exit(7);
     let cold = env.latest_record();
-    let mut driver = Driver::start(env);
     // Two are made at once, and the second is no worse.
     let pooled = [driver.run_pooled(flags, LOOK), driver.run(flags, LOOK)];
     pooled.iter().for_each(|pooled| is_like(env, &driver, pooled, &cold));
@@ -109,6 +112,15 @@ fn a_prepared_sandbox_is_like_any_other() {
     claim::as_root_and_as_user(BINARY, |env| indistinguishable(env, RELAX));
     // With limits, which an ordinary user may not have.
     indistinguishable(&TestEnv::with_binary(BINARY), &["--memory", "256m", "--pids", "50"]);
+}
+
+/// Services are often started with a mask that leaves others nothing; what all sandboxes share is made by whoever was.
+#[test]
+fn one_that_was_prepared_under_another_mask_is_like_any_other() {
+    let env = TestEnv::with_binary(BINARY);
+    let mut strict = env.program("sh");
+    strict.args(["-c", "umask 077; exec \"$0\" \"$@\"", BINARY]);
+    indistinguishable_by(&env, RELAX, Driver::start_as(&env, strict));
 }
 
 #[test]

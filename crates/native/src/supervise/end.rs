@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::BorrowedFd;
 
 use super::Status;
-use crate::report::Report;
+use crate::report::{End, Report};
 use crate::sys::{Reaped, SysError};
 
 /// Of a status as `wait` has it.
@@ -27,14 +27,9 @@ pub(super) fn reported(reports: BorrowedFd<'_>, pid: i32) -> Result<Option<Reape
     let fail = |e| SysError::on("read", "report", e);
     let from = reports.try_clone_to_owned().map(File::from).map_err(fail)?;
     Ok(match Report::receive(from).map_err(fail)? {
-        Some(Report::Ended(end)) => Some(Reaped {
-            pid,
-            status: end.status,
-            user_micros: end.user_micros,
-            system_micros: end.system_micros,
-            max_rss_bytes: end.max_rss_bytes,
-            again: end.again,
-        }),
+        Some(Report::Ended(End { status, used, again, pids_refused: _ })) => {
+            Some(Reaped { pid, status, used, again })
+        }
         _ => None,
     })
 }

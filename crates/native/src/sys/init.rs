@@ -7,7 +7,7 @@ use std::ptr;
 use cofferdam_core::weaken::{Weakness, weakened};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-use super::SysError;
+use super::{SysError, Used, wait};
 use crate::kernel_text;
 
 /// Leaves exactly four descriptors open: `streams` as the standard ones, and `kept`, which must be one
@@ -131,16 +131,19 @@ pub(crate) fn next_arrived(signals: BorrowedFd<'_>) -> Result<Option<Arrived>, S
     }
 }
 
-/// For a pid namespace's first process: ends every other process in the namespace and takes them all away.
-/// Whoever has lost its parent here is our child, so that without a child we are alone.
-pub(crate) fn end_all_others() -> Result<(), SysError> {
+/// For a pid namespace's first process: ends every other process in the namespace, takes them all away, and says what they
+/// used. Whoever has lost its parent here is our child, so that without a child we are alone.
+pub(crate) fn end_all_others() -> Result<Used, SysError> {
+    let mut used = Used::default();
     loop {
-        // SAFETY: no status is asked for; WNOHANG never blocks.
-        match unsafe { libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) } {
-            0 => {}
-            -1 if io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD) => return Ok(()),
-            -1 => return Err(SysError::new("waitpid", io::Error::last_os_error())),
-            _ => continue,
+        match wait(-1, libc::WNOHANG) {
+            Ok(None) => {}
+            Ok(Some(reaped)) => {
+                used = used.and(reaped.used);
+                continue;
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(used),
+            Err(error) => return Err(SysError::new("wait4", error)),
         }
         // Nobody can slip through by being born meanwhile: a process that has such a signal pending makes
         // no other.
@@ -152,12 +155,11 @@ pub(crate) fn end_all_others() -> Result<(), SysError> {
                 return Err(SysError::new("kill", error));
             }
         }
-        // SAFETY: as above; blocks until one of them is dead, which all are about to be.
-        if unsafe { libc::waitpid(-1, ptr::null_mut(), 0) } == -1 {
-            let error = io::Error::last_os_error();
-            if !matches!(error.raw_os_error(), Some(libc::ECHILD | libc::EINTR)) {
-                return Err(SysError::new("waitpid", error));
-            }
+        // Until one of them is dead, which all are about to be.
+        match wait(-1, 0) {
+            Ok(reaped) => used = reaped.map_or(used, |reaped| used.and(reaped.used)),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ECHILD | libc::EINTR)) => {}
+            Err(error) => return Err(SysError::new("wait4", error)),
         }
     }
 }
