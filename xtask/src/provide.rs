@@ -138,7 +138,7 @@ pub(crate) fn package(name: &str) -> Result<()> {
 }
 
 fn apt_get() -> Result<Command> {
-    let mut command = if works(Command::new("/bin/sh").args(["-c", "test \"$(id -u)\" = 0"])) {
+    let mut command = if is_root() {
         Command::new("apt-get")
     } else if works(Command::new("sudo").args(["-n", "true"])) {
         let mut command = Command::new("sudo");
@@ -155,6 +155,10 @@ fn apt_get() -> Result<Command> {
 
 fn missing(programs: &[Program], is_there: impl Fn(&str) -> bool) -> Vec<Program> {
     programs.iter().filter(|program| !is_there(program.name)).copied().collect()
+}
+
+pub(crate) fn is_root() -> bool {
+    works(Command::new("/bin/sh").args(["-c", "test \"$(id -u)\" = 0"]))
 }
 
 /// Whether the system has a program `name`.

@@ -4,6 +4,8 @@
 //! other: what is left to do after an answer is done before the next, so that all of it counts. It is told how many in one
 //! breath: talk with whoever measures would be measured, too.
 
+mod floor;
+
 use std::process::Command;
 use std::thread;
 
@@ -31,6 +33,7 @@ pub(crate) fn cases(place: &Place) -> Result<Vec<Case>> {
         cases.push(case("cold", callers, "native, staged, limited")?);
     }
     cases.push(bubblewrap(place, 4)?);
+    cases.push(floor::case(place, 4)?);
     Ok(cases)
 }
 

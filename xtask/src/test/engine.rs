@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::cargo::works;
 use crate::ending::{Kept, keep};
 use crate::engine::unmount_below;
+use crate::provide::is_root;
 
 /// Group of the unprivileged user that tests run as, who may use the engines as well.
 const TEST_GROUP: u32 = 12345;
@@ -27,7 +28,7 @@ pub(crate) struct Engines {
 impl Engines {
     /// Starts them. They need root; without it there is nothing to test with, and that is said.
     pub(crate) fn start() -> Result<Self> {
-        if !works(Command::new("/bin/sh").args(["-c", "test \"$(id -u)\" = 0"])) {
+        if !is_root() {
             bail!("engines of the tests' own need root: run as root, or leave out --all-features");
         }
         let dir = std::env::temp_dir().join(format!("cofferdam-engines-{}", std::process::id()));
