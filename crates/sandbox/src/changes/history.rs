@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::changes::manifest::Tree;
+use cofferdam_core::changes::manifest::{ManifestError, Tree};
 use cofferdam_core::changes::{ChangePath, Content, Entry, FileNode, Node};
 use cofferdam_core::event::EventKind;
 use cofferdam_core::inert::Inert;
@@ -137,18 +137,23 @@ impl ObjectFormat {
 impl History {
     /// Gathers the commits of a run.
     pub fn of_run(state: &StateDir, record: &Record) -> Result<Self, HistoryError> {
-        let dir = Store::new(state).dir(record.run);
-        let changes = record.changes.as_ref().ok_or(HistoryError::Nothing)?;
-        let elsewhere = record.plan.as_ref().and_then(|plan| plan.repository.as_ref());
-        match (elsewhere, &changes.repository) {
-            (Some(repository), Some(sealed)) => {
-                let mut set = ChangeSet::open(&dir.join(REPOSITORY), sealed)?;
-                Self::gather(&mut set, &repository.source.real, &dir)
-            }
-            _ => {
-                let mut set = ChangeSet::open(&dir, &changes.manifest)?;
-                Self::gather(&mut set, &record.workspace.join(".git"), &dir)
-            }
+        let Source { mut set, repository, scratch } = Source::of(state, record)?;
+        Self::gather(&mut set, &repository, &scratch)
+    }
+
+    /// The same where there are commits. Where no reference was written to, no git is started to find out.
+    pub fn any_of_run(state: &StateDir, record: &Record) -> Result<Option<Self>, HistoryError> {
+        let Source { mut set, repository, scratch } = match Source::of(state, record) {
+            Err(HistoryError::Nothing) => return Ok(None),
+            source => source?,
+        };
+        if !has_references(&mut set, &scratch)? {
+            return Ok(None);
+        }
+        match Self::gather(&mut set, &repository, &scratch) {
+            Ok(history) if history.tips.is_empty() => Ok(None),
+            Err(HistoryError::NoRepository(_)) => Ok(None),
+            history => history.map(Some),
         }
     }
 
@@ -168,8 +173,7 @@ impl History {
         let mut references = BTreeMap::new();
         let mut size = 0;
         for entry in set.entries()? {
-            let entry = entry
-                .map_err(|source| SetError::Manifest { path: scratch.join("manifest"), source })?;
+            let entry = entry.map_err(unreadable(scratch))?;
             let Some((name, file)) = of_repository(&entry, tree) else { continue };
             match Part::of(&name) {
                 Some(Part::Object) => {
@@ -228,6 +232,14 @@ impl History {
             Err(HistoryError::Nothing) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> Result<u64, HistoryError> {
+        let tip = self.tip()?;
+        let list = self.leading_to(&tip)?;
+        let count = self.quarantine.git.tell(["rev-list", "--count", "--stdin"], list)?;
+        Ok(String::from_utf8_lossy(count.trim_ascii()).parse().unwrap_or_default())
     }
 
     /// The branches, or detached heads, that have new commits.
@@ -342,6 +354,53 @@ impl History {
         };
         Ok(fields.chunks_exact(5).map(commit).collect())
     }
+}
+
+/// Where the commits of a run would be.
+struct Source {
+    set: ChangeSet,
+    /// The host's git directory.
+    repository: PathBuf,
+    /// A directory of ours.
+    scratch: PathBuf,
+}
+
+impl Source {
+    fn of(state: &StateDir, record: &Record) -> Result<Self, HistoryError> {
+        let scratch = Store::new(state).dir(record.run);
+        let changes = record.changes.as_ref().ok_or(HistoryError::Nothing)?;
+        let elsewhere = record.plan.as_ref().and_then(|plan| plan.repository.as_ref());
+        let (set, repository) = match (elsewhere, &changes.repository) {
+            (Some(repository), Some(sealed)) => {
+                let set = ChangeSet::open(&scratch.join(REPOSITORY), sealed)?;
+                (set, repository.source.real.to_path_buf())
+            }
+            _ => (ChangeSet::open(&scratch, &changes.manifest)?, record.workspace.join(".git")),
+        };
+        Ok(Self { set, repository, scratch })
+    }
+}
+
+/// Whether a reference was written to: a commit that none names is one that nobody finds.
+fn has_references(set: &mut ChangeSet, scratch: &Path) -> Result<bool, HistoryError> {
+    let tree = set.header().tree;
+    for entry in set.entries()? {
+        let entry = entry.map_err(unreadable(scratch))?;
+        let part = of_repository(&entry, tree).and_then(|(name, _)| Part::of(&name));
+        if matches!(part, Some(Part::Reference | Part::PackedReferences)) {
+            return Ok(true);
+        }
+        // In order of their names, all the others come later.
+        let top = entry.path.as_path().components().next();
+        if tree == Tree::Workspace && top.is_some_and(|top| top.as_os_str() > ".git") {
+            break;
+        }
+    }
+    Ok(false)
+}
+
+fn unreadable(scratch: &Path) -> impl FnOnce(ManifestError) -> SetError + '_ {
+    |source| SetError::Manifest { path: scratch.join("manifest"), source }
 }
 
 fn known(host: &Git) -> Result<Vec<u8>, GitError> {

@@ -2,7 +2,7 @@
 
 use cofferdam_core::changes::{Change, ChangePath};
 use cofferdam_core::record::{ChangeSummary, Record};
-use cofferdam_sandbox::changes::{ChangeSet, SetError};
+use cofferdam_sandbox::changes::{ChangeSet, History, SetError};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
@@ -17,8 +17,8 @@ pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<Rendered>, 
     let Some(changes) = &record.changes else { return Ok(Vec::new()) };
     let ChangeSummary { created, modified, deleted, retyped, .. } = changes;
     let total = created + modified + deleted + retyped;
-    let commits = changes.repository.is_some();
-    if total == 0 && changes.left_out == 0 && !commits {
+    let commits = Commits::of(state, record);
+    if total == 0 && changes.left_out == 0 && commits == Commits::None {
         return Ok(vec![Rendered::line("it changed nothing")]);
     }
     let counts = [
@@ -50,25 +50,62 @@ pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<Rendered>, 
             "    {count} with paths of more than 64 KiB are lost to what can be applied"
         )));
     }
+    lines.extend(commits.in_words().map(|words| Rendered::line(&words)));
     let (me, run) = (program(), record.run.short());
-    let commands: &[(&str, &str)] = if total > 0 {
-        &[
-            ("diff", "look at it"),
-            ("apply", "bring it to your files"),
-            ("discard", "throw it away"),
-            ("undo", "take an apply back"),
-        ]
-    } else {
-        &[("diff", "look at it")]
-    };
-    let log = if total == 0 { " --log" } else { "" };
-    let typed: Vec<String> =
-        commands.iter().map(|(command, _)| format!("{me} {command} {run}{log}")).collect();
-    let width = typed.iter().map(String::len).max().unwrap_or(0);
-    for (typed, (_, what)) in typed.iter().zip(commands) {
+    let files = total > 0 || changes.left_out > 0;
+    let commands = [
+        (files, "diff", "", "look at it"),
+        (commits != Commits::None, "diff", " --log", "look at the commits"),
+        (total > 0, "apply", "", "bring it to your files"),
+        (
+            commits != Commits::None,
+            "apply",
+            " --branch NAME",
+            "bring the commits home, as a branch",
+        ),
+        (total > 0, "discard", "", "throw it away"),
+        (total > 0, "undo", "", "take an apply back"),
+    ];
+    let commands = commands.iter().filter(|(wanted, ..)| *wanted);
+    let typed: Vec<(String, &str)> = commands
+        .map(|(_, command, flags, what)| (format!("{me} {command} {run}{flags}"), *what))
+        .collect();
+    let width = typed.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0);
+    for (typed, what) in typed {
         lines.push(Rendered::line(&format!("  {typed:<width$}   # {what}")));
     }
     Ok(lines)
+}
+
+/// What there is of commits that the host does not have.
+#[derive(Debug, PartialEq, Eq)]
+enum Commits {
+    None,
+    Made(u64),
+    /// There are references that cannot be followed; the command that would show them says more.
+    Unclear(String),
+}
+
+impl Commits {
+    fn of(state: &StateDir, record: &Record) -> Self {
+        let counted = History::any_of_run(state, record)
+            .and_then(|history| history.as_ref().map(History::count).transpose());
+        match counted {
+            Ok(count) => count.map_or(Self::None, Self::Made),
+            Err(error) => Self::Unclear(error.to_string()),
+        }
+    }
+
+    fn in_words(&self) -> Option<String> {
+        match self {
+            Self::None => None,
+            Self::Made(1) => Some("it made 1 commit that your repository does not have".to_owned()),
+            Self::Made(count) => {
+                Some(format!("it made {count} commits that your repository does not have"))
+            }
+            Self::Unclear(why) => Some(format!("it may have made commits: {why}")),
+        }
+    }
 }
 
 /// What is shown of the paths. What git keeps for itself comes first in their order, and says the least.

@@ -1,0 +1,100 @@
+//! Whoever makes commits inside is told of all of them, wherever they are, and of nothing where there are none.
+#![expect(clippy::unwrap_used, reason = "in a test, a failed step is the failure")]
+
+use std::path::{Path, PathBuf};
+
+use cofferdam_testkit::{Finished, TestEnv, claim};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
+
+/// Commits by whoever types it.
+const GIT: &str = "git -c user.email=a@b -c user.name=n";
+
+#[track_caller]
+fn git(env: &TestEnv, dir: &Path, args: &[&str]) -> Finished {
+    let mut command = env.program("git");
+    command.current_dir(dir).env("GIT_CONFIG_NOSYSTEM", "1");
+    command.args(["-c", "user.email=a@b", "-c", "user.name=n"]);
+    command.args(["-c", "protocol.file.allow=always"]).args(args);
+    let done = env.finish(command);
+    done.assert_exit(0);
+    done
+}
+
+fn repository(env: &TestEnv, name: &str) -> PathBuf {
+    let file = env.file(format!("../{name}/tracked"), "1\n");
+    let dir = file.parent().unwrap().to_owned();
+    git(env, &dir, &["init", "-q", "-b", "main", "."]);
+    git(env, &dir, &["add", "."]);
+    git(env, &dir, &["commit", "-qm", "first"]);
+    dir
+}
+
+/// A checkout with a submodule `sub`.
+fn with_submodule(env: &TestEnv) -> PathBuf {
+    let library = repository(env, "library");
+    let app = repository(env, "app");
+    git(env, &app, &["submodule", "--quiet", "add", library.to_str().unwrap(), "sub"]);
+    git(env, &app, &["commit", "-qm", "with a submodule"]);
+    app
+}
+
+/// What is said at the end of a run of the script in a checkout.
+#[track_caller]
+fn told(env: &TestEnv, checkout: &Path, script: &str) -> String {
+    let script = format!("set -e; {script}").replace("GIT", GIT);
+    let words = ["--workspace", checkout.to_str().unwrap(), "--", "sh", "-c", &script];
+    let run = env.run(["run"].into_iter().chain(claim::sandbox(env)).chain(words));
+    run.assert_exit(0).stderr_text().into_owned()
+}
+
+/// A command about the newest run in a checkout.
+fn about(env: &TestEnv, checkout: &Path, words: &[&str]) -> Finished {
+    let mut command = env.cofferdam();
+    command.current_dir(checkout).args(words);
+    env.finish(command)
+}
+
+fn subjects(env: &TestEnv, checkout: &Path, branch: &str) -> String {
+    git(env, checkout, &["log", "--format=%s", branch]).stdout_text().into_owned()
+}
+
+/// A repository elsewhere is no part of the workspace, so that its commits are no paths of the summary.
+#[test]
+fn a_run_says_that_commits_were_made() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let app = with_submodule(env);
+        git(env, &app, &["worktree", "add", "-q", "../linked"]);
+        for checkout in [app.join("sub"), env.top().join("linked"), app.clone()] {
+            let said = told(env, &checkout, "echo 2 > tracked; GIT commit -qam work");
+            assert!(said.contains("it made 1 commit"), "{said}");
+            assert!(said.contains(" --log ") && said.contains(" --branch NAME "), "{said}");
+            assert!(said.contains("    ~ tracked\n"), "the files too: {said}");
+            about(env, &checkout, &["apply", "--branch", "agent"]).assert_exit(0);
+            assert!(subjects(env, &checkout, "agent").starts_with("work\n"));
+            git(env, &checkout, &["branch", "-qD", "agent"]);
+            // All that is there is commits.
+            let back = "echo 3 > tracked; GIT commit -qam there; git revert --no-edit HEAD";
+            let said = told(env, &checkout, &back.replace("git revert", "GIT revert"));
+            assert!(said.contains("it made 2 commits"), "{said}");
+        }
+    });
+}
+
+/// Nor is a reference that is written to a commit.
+#[test]
+fn a_run_without_commits_says_nothing_of_them() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let app = with_submodule(env);
+        git(env, &app, &["worktree", "add", "-q", "../linked"]);
+        for checkout in [app.join("sub"), env.top().join("linked")] {
+            for script in ["true", "git checkout -q -b other", "git gc -q"] {
+                let said = told(env, &checkout, script);
+                assert!(said.contains("it changed nothing"), "{script}: {said}");
+                assert!(!said.contains("--log") && !said.contains("--branch"), "{said}");
+            }
+            let said = told(env, &checkout, "echo 2 > tracked; git tag here");
+            assert!(!said.contains("--log") && !said.contains("--branch"), "{said}");
+        }
+    });
+}
