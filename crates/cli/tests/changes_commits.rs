@@ -98,3 +98,20 @@ fn a_run_without_commits_says_nothing_of_them() {
         }
     });
 }
+
+/// The place of the workspace inside is ours to write down, and no change of the program's.
+#[test]
+fn a_submodules_settings_are_changed_by_the_program_alone() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let sub = with_submodule(env).join("sub");
+        let changed = |script: &str| {
+            told(env, &sub, script);
+            let id = env.latest_record()["run"].as_str().unwrap().to_owned();
+            let manifest = env.state_dir().join("runs").join(id).join("git/manifest");
+            std::fs::read_to_string(manifest).unwrap().contains("\"config\"")
+        };
+        assert!(!changed("true"));
+        assert!(!changed("echo 2 > tracked; GIT commit -qam work"));
+        assert!(changed("git config a.b c"));
+    });
+}

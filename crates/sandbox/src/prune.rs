@@ -16,7 +16,7 @@ use cofferdam_native::{COPY, UPPER};
 
 use crate::ballast::Ballast;
 use crate::changes::seal::AWAY;
-use crate::changes::{ChangeSet, EntryState, Ledger, OBJECTS, Turn, TurnError};
+use crate::changes::{ChangeSet, EntryState, Ledger, OBJECTS, REPOSITORY, Turn, TurnError};
 use crate::clock;
 use crate::runs::{Scribe, Store};
 use crate::state::{StateDir, StateError};
@@ -86,7 +86,10 @@ fn is_undecided(store: &Store, record: &Record) -> bool {
     let entries = changes.created + changes.modified + changes.deleted + changes.retyped;
     if entries == 0 {
         // Commits in a repository elsewhere, and nothing beside them that could have been decided about.
-        return changes.repository.is_some();
+        let Some(sealed) = &changes.repository else { return false };
+        let set = ChangeSet::open(&store.dir(record.run).join(REPOSITORY), sealed);
+        let Ok(mut set) = set else { return true };
+        return set.entries().map_or(true, |mut entries| entries.next().is_some());
     }
     let Ok(set) = ChangeSet::open(&store.dir(record.run), &changes.manifest) else { return true };
     let Ok(ledger) = Ledger::load(&set) else { return true };

@@ -283,8 +283,13 @@ fn capture(
 
     let inherited = from.as_mut().map(Inherited::from).transpose()?;
     let befores = Befores::new(request.base, Saved::of(dir), inherited, request.halt);
-    let placeholders =
+    let mut placeholders =
         Placeholders::of(dir).map_err(SealError::io("read", &dir.join(PLACEHOLDERS)))?;
+    if request.tree == Tree::GitCommon {
+        let repository = &request.workspace.real;
+        placeholders =
+            placeholders.and_settings_of(repository).map_err(SealError::io("read", repository))?;
+    }
     let whole = copied(dir, &layers.copy, request.halt)?;
     let (layer, reading) = match &whole {
         Some(whole) => (&layers.copy, Reading::Whole(whole)),

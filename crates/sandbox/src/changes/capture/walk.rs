@@ -176,6 +176,12 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
         match &after {
             Left::Untouched => return Ok(()),
             Left::File { stat, .. } if is_ours && stat.st_size == 0 => return Ok(()),
+            Left::File { stat: left, content, .. }
+                if self.placeholders.are_settings(path.as_bytes(), *content)
+                    && stat.is_some_and(|host| host.st_mode == left.st_mode) =>
+            {
+                return Ok(());
+            }
             _ => {}
         }
         let before = self.befores.find(level.before.as_ref(), name, &path, stat.as_ref())?;
