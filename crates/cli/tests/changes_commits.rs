@@ -59,6 +59,16 @@ fn subjects(env: &TestEnv, checkout: &Path, branch: &str) -> String {
     git(env, checkout, &["log", "--format=%s", branch]).stdout_text().into_owned()
 }
 
+/// The subjects that `diff --log --json` lists, in the order of the alphabet.
+fn listed(env: &TestEnv, checkout: &Path) -> Vec<String> {
+    let log = about(env, checkout, &["diff", "--log", "--json"]).json();
+    let commits = log.as_array().unwrap().iter();
+    let mut subjects: Vec<String> =
+        commits.map(|commit| commit["subject"].as_str().unwrap().to_owned()).collect();
+    subjects.sort();
+    subjects
+}
+
 /// A repository elsewhere is no part of the workspace, so that its commits are no paths of the summary.
 #[test]
 fn a_run_says_that_commits_were_made() {
@@ -113,5 +123,84 @@ fn a_submodules_settings_are_changed_by_the_program_alone() {
         assert!(!changed("true"));
         assert!(!changed("echo 2 > tracked; GIT commit -qam work"));
         assert!(changed("git config a.b c"));
+    });
+}
+
+#[test]
+fn commits_of_every_branch_tag_and_stash_are_told_and_come_home() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let repo = repository(env, "repo");
+        let script = "git checkout -qb feature; echo 1 > one; git add one; GIT commit -qm one; \
+                      git checkout -q main; echo 2 > two; git add two; GIT commit -qm two; \
+                      git checkout -q --detach HEAD~1; echo 3 > three; git add three; GIT commit -qm three; \
+                      GIT tag -am note v1; git tag tree HEAD^{tree}; git checkout -q main; git tag same; \
+                      echo 4 > tracked; GIT stash -q";
+        let said = told(env, &repo, script);
+        assert!(said.contains("it made 5 commits"), "{said}");
+        let all = listed(env, &repo);
+        assert_eq!(all.len(), 5, "{all:?}");
+        for subject in ["one", "two", "three"] {
+            assert!(all.iter().any(|one| one == subject), "{all:?}");
+        }
+        let log = about(env, &repo, &["diff", "--log"]);
+        let text = log.stdout_text();
+        for name in ["(feature)", "(main, tag same)", "(tag v1)", "(stash)"] {
+            assert!(text.contains(name), "{name}: {text}");
+        }
+        log.assert_stderr_has("5 commits");
+        for (branch, taken, left) in [
+            ("agent1", "main", &["feature", "tag v1", "stash"][..]),
+            ("agent2", "feature", &["tag v1", "stash"]),
+            ("agent3", "tag v1", &["stash"]),
+            ("agent4", "stash", &[]),
+        ] {
+            let done = about(env, &repo, &["apply", "--branch", branch]);
+            let said = done.assert_exit(0).stdout_text().into_owned();
+            assert!(said.contains(&format!("of {taken} on the new branch {branch}")), "{said}");
+            for name in ["feature", "tag v1", "stash"] {
+                let is_left = said.contains(&format!("left: {name}, "));
+                assert_eq!(is_left, left.contains(&name), "{name}: {said}");
+            }
+        }
+        assert_eq!(subjects(env, &repo, "agent1"), "two\nfirst\n");
+        assert_eq!(subjects(env, &repo, "agent2"), "one\nfirst\n");
+        assert_eq!(subjects(env, &repo, "agent3"), "three\nfirst\n");
+        about(env, &repo, &["apply", "--branch", "agent5"]).assert_exit(1);
+        assert_eq!(git(env, &repo, &["tag", "--list"]).stdout_text(), "", "branches alone come");
+    });
+}
+
+/// The branch that is checked out is meant first, whatever the others are called.
+#[test]
+fn of_a_linked_worktree_its_own_branch_comes_first() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let repo = repository(env, "repo");
+        git(env, &repo, &["worktree", "add", "-q", "-b", "side", "../linked"]);
+        let linked = env.top().join("linked");
+        let script = "echo 2 > tracked; GIT commit -qam mine; git branch another; \
+                      git checkout -q another; GIT commit -q --allow-empty -m other; git checkout -q side";
+        told(env, &linked, script);
+        about(env, &linked, &["apply", "--branch", "agent"]).assert_exit(0);
+        assert_eq!(subjects(env, &linked, "agent"), "mine\nfirst\n");
+    });
+}
+
+/// What is reached by one of them alone is not lost sight of.
+#[test]
+fn a_tag_or_a_stash_alone_is_enough() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let repo = repository(env, "repo");
+        let tagged = "git checkout -q --detach; echo 2 > tracked; GIT commit -qam tagged; git tag v1; \
+                      git checkout -q main; git pack-refs --all";
+        told(env, &repo, tagged);
+        assert_eq!(listed(env, &repo), ["tagged"]);
+        let json = about(env, &repo, &["apply", "--branch", "agent", "--json"]).json();
+        assert_eq!(
+            (&json["from"], json["left"].as_array().unwrap().len()),
+            (&"refs/tags/v1".into(), 0)
+        );
+        assert_eq!(subjects(env, &repo, "agent"), "tagged\nfirst\n");
+        told(env, &repo, "echo 3 > tracked; GIT stash -q");
+        assert_eq!(listed(env, &repo).len(), 2);
     });
 }

@@ -59,7 +59,9 @@ pub use beneath::{Workspace, WorkspaceError};
 pub use capture::CaptureError;
 pub use census::{CensusError, count_paths};
 pub use git::GitError;
-pub use history::{Commit, History, HistoryError, Imported, Importing, ObjectFormat};
+pub use history::{
+    Commit, History, HistoryError, Imported, Importing, Left, ObjectFormat, Tip, short_name,
+};
 pub use hunks::{Counted, Hunks, Mark};
 pub use ignored::{IgnoreError, ignored};
 pub use inspection::Inspector;

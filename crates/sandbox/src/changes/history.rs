@@ -7,10 +7,11 @@
 
 mod part;
 mod quarantine;
+mod tip;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -26,10 +27,13 @@ use serde::Serialize;
 
 use super::git::{Git, GitError};
 use super::{ChangeSet, Objects, REPOSITORY, SetError};
+use crate::host::checkout;
 use crate::runs::{Scribe, Store};
 use crate::state::{StateDir, StateError};
 use part::{Part, is_id, packed};
 use quarantine::Quarantine;
+use tip::Kind;
+pub use tip::{Left, Tip, short_name};
 
 /// The commits of one run.
 #[derive(Debug)]
@@ -38,10 +42,8 @@ pub struct History {
     host: Git,
     /// All that the host has, the way git reads a list of revisions to leave out.
     known: Vec<u8>,
-    /// Hashes that the program's references name and the host's do not.
-    tips: BTreeMap<String, String>,
-    /// Where the program's HEAD was in the end.
-    head: Option<String>,
+    /// What the program's references name and the host's do not reach, in the order in which it is brought home.
+    tips: Vec<Tip>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -51,6 +53,8 @@ pub struct Commit {
     pub email: String,
     pub date: String,
     pub subject: String,
+    /// References that name it, in full.
+    pub refs: Vec<String>,
 }
 
 /// A branch that was made on the host.
@@ -61,6 +65,10 @@ pub struct Imported {
     pub commit: String,
     /// How many came with it.
     pub commits: usize,
+    /// The reference inside that it was taken from.
+    pub from: String,
+    /// What it did not bring along, and the next branches would.
+    pub left: Vec<Left>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -137,35 +145,30 @@ impl ObjectFormat {
 impl History {
     /// Gathers the commits of a run.
     pub fn of_run(state: &StateDir, record: &Record) -> Result<Self, HistoryError> {
-        let Source { mut set, repository, scratch } = Source::of(state, record)?;
-        Self::gather(&mut set, &repository, &scratch)
+        Self::gather(&mut Source::of(state, record)?)
     }
 
     /// The same where there are commits. Where no reference was written to, no git is started to find out.
     pub fn any_of_run(state: &StateDir, record: &Record) -> Result<Option<Self>, HistoryError> {
-        let Source { mut set, repository, scratch } = match Source::of(state, record) {
+        let mut source = match Source::of(state, record) {
             Err(HistoryError::Nothing) => return Ok(None),
             source => source?,
         };
-        if !has_references(&mut set, &scratch)? {
+        if !source.has_references()? {
             return Ok(None);
         }
-        match Self::gather(&mut set, &repository, &scratch) {
+        match Self::gather(&mut source) {
             Ok(history) if history.tips.is_empty() => Ok(None),
             Err(HistoryError::NoRepository(_)) => Ok(None),
             history => history.map(Some),
         }
     }
 
-    /// Gathers what `set` has of commits. `repository` is the host's git directory; `scratch` is a
-    /// directory of ours, in which a quarantine is made for as long as this value lives.
-    fn gather(
-        set: &mut ChangeSet,
-        repository: &Path,
-        scratch: &Path,
-    ) -> Result<Self, HistoryError> {
+    /// A quarantine is made, for as long as this value lives.
+    fn gather(source: &mut Source) -> Result<Self, HistoryError> {
+        let Source { set, repository, scratch, .. } = source;
         if !repository.join("objects").is_dir() {
-            return Err(HistoryError::NoRepository(repository.to_owned()));
+            return Err(HistoryError::NoRepository(repository.clone()));
         }
         let host = Git::of_host(repository).map_err(io_error("read", repository))?;
         let quarantine = Quarantine::make(scratch, repository, &host)?;
@@ -204,53 +207,86 @@ impl History {
                 None => {}
             }
         }
-        let head = head(&references, &host);
         let known = known(&host)?;
-        let mut history = Self { quarantine, host, known, tips: BTreeMap::new(), head };
-        history.keep_new(references)?;
+        let mut history = Self { quarantine, host, known, tips: Vec::new() };
+        let head = source.head(&references);
+        history.keep_new(references, &head)?;
         Ok(history)
     }
 
-    /// Of the references, those that name a commit which the host's do not reach.
-    fn keep_new(&mut self, references: BTreeMap<String, String>) -> Result<(), HistoryError> {
+    /// Of the references, those that lead to a commit which the host's do not reach: first where HEAD was.
+    fn keep_new(
+        &mut self,
+        references: BTreeMap<String, String>,
+        head: &str,
+    ) -> Result<(), HistoryError> {
+        let known: HashSet<Vec<u8>> =
+            self.known.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
         for (name, text) in references {
-            let is_tip = name.starts_with("refs/heads/") || name.ends_with("HEAD");
-            if !is_tip || !is_id(&text) {
+            let is_known = known.contains(format!("^{text}").as_bytes());
+            if Kind::of(&name).is_none() || !is_id(&text) || is_known {
                 continue;
             }
-            if !self.new_commits(&text, Some(1))?.is_empty() {
-                self.tips.insert(name, text);
+            // A tag may be an object of its own: what it leads to is the first that is listed.
+            if let Some(commit) = self.new_commits(&[&text], Some(1))?.pop() {
+                self.tips.push(Tip { name, commit: commit.id });
             }
         }
+        self.tips.sort_by_key(|tip| (tip.name != head, Kind::of(&tip.name), tip.name.clone()));
         Ok(())
     }
 
     /// The newest first, of all that are new.
     pub fn commits(&self, most: usize) -> Result<Vec<Commit>, HistoryError> {
-        match self.tip() {
-            Ok(tip) => self.new_commits(&tip, Some(most)),
-            Err(HistoryError::Nothing) => Ok(Vec::new()),
-            Err(error) => Err(error),
+        if self.tips.is_empty() {
+            return Ok(Vec::new());
         }
+        let mut commits = self.new_commits(&self.ends(), Some(most))?;
+        for commit in &mut commits {
+            let here = self.tips.iter().filter(|tip| tip.commit == commit.id);
+            commit.refs = here.map(|tip| tip.name.clone()).collect();
+        }
+        Ok(commits)
     }
 
     /// How many there are.
     pub fn count(&self) -> Result<u64, HistoryError> {
-        let tip = self.tip()?;
-        let list = self.leading_to(&tip)?;
+        self.count_of(&self.ends(), &[])
+    }
+
+    fn count_of(&self, tips: &[&str], without: &[&str]) -> Result<u64, HistoryError> {
+        let list = self.leading_to(tips, without)?;
         let count = self.quarantine.git.tell(["rev-list", "--count", "--stdin"], list)?;
         Ok(String::from_utf8_lossy(count.trim_ascii()).parse().unwrap_or_default())
     }
 
-    /// The branches, or detached heads, that have new commits.
-    pub fn tips(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.tips.iter().map(|(name, id)| (name.as_str(), id.as_str()))
+    fn ends(&self) -> Vec<&str> {
+        self.tips.iter().map(|tip| tip.commit.as_str()).collect()
     }
 
-    /// What would be brought home: where HEAD was, or else the one branch that is new.
-    fn tip(&self) -> Result<String, HistoryError> {
-        let head = self.head.as_ref().filter(|head| self.tips.values().any(|id| id == *head));
-        head.or_else(|| self.tips.values().next()).cloned().ok_or(HistoryError::Nothing)
+    /// The one that is brought home first.
+    fn first(&self) -> Result<&Tip, HistoryError> {
+        self.tips.first().ok_or(HistoryError::Nothing)
+    }
+
+    /// The tips that a branch which is made now, of the first, does not bring along.
+    pub fn left(&self) -> Result<Vec<Left>, HistoryError> {
+        let Some((first, others)) = self.tips.split_first() else { return Ok(Vec::new()) };
+        let mut along = vec![first.commit.as_str()];
+        let mut left = Vec::new();
+        for tip in others {
+            let commits = self.count_of(&[&tip.commit], &along)?;
+            if commits > 0 {
+                along.push(&tip.commit);
+                left.push(Left { tip: tip.clone(), commits });
+            }
+        }
+        Ok(left)
+    }
+
+    /// The references that lead to new commits, the one that is brought home first before the others.
+    pub fn tips(&self) -> &[Tip] {
+        &self.tips
     }
 
     /// Makes a new branch on the host of what was committed inside, and writes down that it did.
@@ -280,7 +316,8 @@ impl History {
     }
 
     fn bring(&self, branch: &str) -> Result<Imported, HistoryError> {
-        let tip = self.tip()?;
+        let first = self.first()?;
+        let (tip, left) = (&first.commit, self.left()?);
         let reference = format!("refs/heads/{branch}");
         // `--branch` refuses what `git branch` would, and names what `@{-1}` stands for: that is no name.
         // HEAD would be another thing to every command; older versions of git let it pass.
@@ -296,8 +333,8 @@ impl History {
         if there.is_ok() {
             return Err(HistoryError::Exists(branch.to_owned()));
         }
-        let count = self.new_commits(&tip, None)?.len();
-        let known = self.leading_to(&tip)?;
+        let count = self.new_commits(&[tip], None)?.len();
+        let known = self.leading_to(&[tip], &[])?;
         let pack = self.quarantine.file("outgoing.pack")?;
         let wanted =
             ["pack-objects", "--quiet", "--revs", "--thin", "--stdout", "--delta-base-offset"];
@@ -308,7 +345,13 @@ impl History {
         // All zeros: only where there is no such branch.
         let none = "0".repeat(tip.len());
         self.host.ask(["update-ref", reference.as_str(), tip.as_str(), none.as_str()])?;
-        Ok(Imported { branch: branch.to_owned(), commit: tip, commits: count })
+        Ok(Imported {
+            branch: branch.to_owned(),
+            commit: tip.clone(),
+            commits: count,
+            from: first.name.clone(),
+            left,
+        })
     }
 
     /// What the new commits change of that which the program could not see. A merge counts with what it has from none of
@@ -318,29 +361,32 @@ impl History {
             return Ok(BTreeSet::new());
         };
         let args = ["log", "-z", "--format=", "--name-only", "--no-renames", "-c", "--stdin"];
-        let text = self.quarantine.git.tell(args, self.leading_to(&self.tip()?)?)?;
+        let text =
+            self.quarantine.git.tell(args, self.leading_to(&[&self.first()?.commit], &[])?)?;
         let names = text.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         let paths = names.map(|name| PathBuf::from(OsStr::from_bytes(name)));
         Ok(paths.filter(|path| hides(&plan.blocked, path)).collect())
     }
 
-    /// A list for git: what leads to `tip` and the host does not have.
-    fn leading_to(&self, tip: &str) -> Result<File, HistoryError> {
-        let mut list = format!("{tip}\n").into_bytes();
-        list.extend_from_slice(&self.known);
-        self.quarantine.list(&list)
+    /// A list for git: what leads to `tips`, and neither the host has nor leads to others.
+    fn leading_to(&self, tips: &[&str], without: &[&str]) -> Result<File, HistoryError> {
+        let tips = tips.iter().map(|tip| format!("{tip}\n"));
+        let lines: String = tips.chain(without.iter().map(|tip| format!("^{tip}\n"))).collect();
+        self.quarantine.list(&[lines.as_bytes(), &self.known].concat())
     }
 
-    fn new_commits(&self, tip: &str, most: Option<usize>) -> Result<Vec<Commit>, HistoryError> {
+    fn new_commits(&self, tips: &[&str], most: Option<usize>) -> Result<Vec<Commit>, HistoryError> {
         let mut args = vec![
             "log".to_owned(),
             "-z".to_owned(),
+            // Commits of one second come in the order in which they were made.
+            "--topo-order".to_owned(),
             "--no-color".to_owned(),
             "--format=%H%x00%an%x00%ae%x00%aI%x00%s".to_owned(),
         ];
         args.extend(most.map(|most| format!("--max-count={most}")));
         args.push("--stdin".to_owned());
-        let text = self.quarantine.git.tell(args, self.leading_to(tip)?)?;
+        let text = self.quarantine.git.tell(args, self.leading_to(tips, &[])?)?;
         let fields: Vec<String> = text
             .split(|byte| *byte == 0)
             .map(|field| String::from_utf8_lossy(field).into_owned())
@@ -351,6 +397,7 @@ impl History {
             email: f[2].clone(),
             date: f[3].clone(),
             subject: f[4].clone(),
+            refs: Vec::new(),
         };
         Ok(fields.chunks_exact(5).map(commit).collect())
     }
@@ -361,6 +408,8 @@ struct Source {
     set: ChangeSet,
     /// The host's git directory.
     repository: PathBuf,
+    /// What of it is the checkout's own.
+    checkout: PathBuf,
     /// A directory of ours.
     scratch: PathBuf,
 }
@@ -377,26 +426,42 @@ impl Source {
             }
             _ => (ChangeSet::open(&scratch, &changes.manifest)?, record.workspace.join(".git")),
         };
-        Ok(Self { set, repository, scratch })
+        let checkout = match checkout(&record.workspace) {
+            Ok(Some(checkout)) if checkout.common == repository => checkout.dir,
+            _ => repository.clone(),
+        };
+        Ok(Self { set, repository, checkout, scratch })
     }
-}
 
-/// Whether a reference was written to: a commit that none names is one that nobody finds.
-fn has_references(set: &mut ChangeSet, scratch: &Path) -> Result<bool, HistoryError> {
-    let tree = set.header().tree;
-    for entry in set.entries()? {
-        let entry = entry.map_err(unreadable(scratch))?;
-        let part = of_repository(&entry, tree).and_then(|(name, _)| Part::of(&name));
-        if matches!(part, Some(Part::Reference | Part::PackedReferences)) {
-            return Ok(true);
+    /// Whether a reference was written to: a commit that none names is one that nobody finds.
+    fn has_references(&mut self) -> Result<bool, HistoryError> {
+        let tree = self.set.header().tree;
+        for entry in self.set.entries()? {
+            let entry = entry.map_err(unreadable(&self.scratch))?;
+            let part = of_repository(&entry, tree).and_then(|(name, _)| Part::of(&name));
+            if matches!(part, Some(Part::Reference | Part::PackedReferences)) {
+                return Ok(true);
+            }
+            // In order of their names, all the others come later.
+            let top = entry.path.as_path().components().next();
+            if tree == Tree::Workspace && top.is_some_and(|top| top.as_os_str() > ".git") {
+                break;
+            }
         }
-        // In order of their names, all the others come later.
-        let top = entry.path.as_path().components().next();
-        if tree == Tree::Workspace && top.is_some_and(|top| top.as_os_str() > ".git") {
-            break;
-        }
+        Ok(false)
     }
-    Ok(false)
+
+    /// The reference where the checkout's HEAD is: a branch, or HEAD itself. What the program did not change is the host's.
+    fn head(&self, references: &BTreeMap<String, String>) -> String {
+        let own = self.checkout.strip_prefix(&self.repository).unwrap_or(Path::new(""));
+        let own = own.join("HEAD").to_string_lossy().into_owned();
+        let text = match references.get(&own) {
+            Some(text) => Some(text.clone()),
+            None => fs::read_to_string(self.checkout.join("HEAD")).ok(),
+        };
+        let branch = text.as_deref().and_then(|text| text.trim_end().strip_prefix("ref: "));
+        branch.map_or(own, str::to_owned)
+    }
 }
 
 fn unreadable(scratch: &Path) -> impl FnOnce(ManifestError) -> SetError + '_ {
@@ -426,23 +491,6 @@ fn of_repository(entry: &Entry, tree: Tree) -> Option<(String, &FileNode)> {
     match &entry.after {
         Some(Node::File(file)) => Some((String::from_utf8(name.to_vec()).ok()?, file)),
         _ => None,
-    }
-}
-
-/// Where HEAD is, followed once if it names a branch. What the program did not change is the host's.
-fn head(references: &BTreeMap<String, String>, host: &Git) -> Option<String> {
-    let worktree = references.keys().find(|name| name.starts_with("worktrees/"));
-    let own = worktree.or_else(|| references.keys().find(|name| *name == "HEAD"));
-    let text = match own.and_then(|name| references.get(name)) {
-        Some(text) => text.clone(),
-        None => {
-            let branch = host.ask(["symbolic-ref", "--quiet", "HEAD"]).ok()?;
-            format!("ref: {}", String::from_utf8_lossy(branch.trim_ascii()))
-        }
-    };
-    match text.strip_prefix("ref: ") {
-        Some(branch) => references.get(branch).cloned(),
-        None => Some(text),
     }
 }
 

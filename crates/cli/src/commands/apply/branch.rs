@@ -1,18 +1,21 @@
 //! `cofferdam apply --branch`: commits that were made inside, as a branch of the host's repository.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use cofferdam_core::inert::Inert;
 use cofferdam_core::record::Record;
-use cofferdam_sandbox::changes::{History, HistoryError, Imported, Importing};
+use cofferdam_sandbox::changes::{History, HistoryError, Imported, Importing, Left, short_name};
 use cofferdam_sandbox::state::StateDir;
 
 use super::ApplyArgs;
-use crate::context::Context;
+use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
 use crate::sealed::Paths;
+
+/// How many places of what was left are shown one by one; JSON has all.
+const SHOWN: usize = 20;
 
 pub(super) fn import(
     args: &ApplyArgs,
@@ -34,13 +37,38 @@ pub(super) fn import(
     if args.json {
         json::print(out, &imported)?;
     } else if !args.quiet {
-        let Imported { branch, commit, commits } = &imported;
-        let (s, run) = (if *commits == 1 { "" } else { "s" }, record.run.short());
-        let name = Inert::line(branch);
-        writeln!(out, "run {run}: {commits} commit{s} on the new branch {name}, at {commit}")?;
-        writeln!(out, "look at it with `git log {name}`; `git branch -D {name}` takes it back")?;
+        say(&imported, record, out)?;
     }
     Ok(Exit::Fine)
+}
+
+/// What came, and what did not.
+fn say(imported: &Imported, record: &Record, out: &mut dyn Write) -> io::Result<()> {
+    let Imported { branch, commit, commits, from, left } = imported;
+    let (s, run) = (if *commits == 1 { "" } else { "s" }, record.run.short());
+    let (name, from) = (Inert::line(branch), short_name(from));
+    let from = Inert::line(&from);
+    writeln!(
+        out,
+        "run {run}: {commits} commit{s} of {from} on the new branch {name}, at {commit}"
+    )?;
+    writeln!(out, "look at it with `git log {name}`; `git branch -D {name}` takes it back")?;
+    for Left { tip, commits } in left.iter().take(SHOWN) {
+        let s = if *commits == 1 { "" } else { "s" };
+        let from = short_name(&tip.name);
+        writeln!(out, "left: {}, {commits} commit{s} more", Inert::line(&from))?;
+    }
+    if left.len() > SHOWN {
+        writeln!(out, "left: and {} more such places", left.len() - SHOWN)?;
+    }
+    match left.first() {
+        Some(next) => {
+            let (me, next) = (program(), short_name(&next.tip.name));
+            let next = Inert::line(&next);
+            writeln!(out, "`{me} apply {run} --branch NAME`, with another name, takes {next} next")
+        }
+        None => Ok(()),
+    }
 }
 
 fn failure(error: HistoryError) -> Failure {

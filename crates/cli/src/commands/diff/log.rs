@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use cofferdam_core::inert::Inert;
-use cofferdam_sandbox::changes::{History, HistoryError};
+use cofferdam_sandbox::changes::{History, HistoryError, short_name};
 use cofferdam_sandbox::state::StateDir;
 
 use super::paint::{Hue, Paint};
@@ -25,33 +25,50 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let me = program();
     let state = StateDir::open(&context.state_dir)?;
-    let commits = match History::of_run(&state, &sealed.record) {
-        Ok(history) => history.commits(MOST)?,
-        Err(HistoryError::Nothing) => Vec::new(),
-        Err(error) => return Err(error.into()),
+    let history = match History::of_run(&state, &sealed.record) {
+        Err(HistoryError::Nothing) => None,
+        history => Some(history?),
     };
+    let commits = history.as_ref().map_or_else(|| Ok(Vec::new()), |all| all.commits(MOST))?;
     if as_json {
         json::print(out, &commits)?;
         return Ok(Exit::Fine);
     }
     for commit in &commits {
         let (start, end) = paint.around(Hue::Note);
-        writeln!(out, "{start}commit {}{end}", Inert::line(&commit.id))?;
+        writeln!(out, "{start}commit {}{end}{}", Inert::line(&commit.id), names(&commit.refs))?;
         let (author, email) = (Inert::line(&commit.author), Inert::line(&commit.email));
         writeln!(out, "Author: {author} <{email}>\nDate:   {}\n", Inert::line(&commit.date))?;
         writeln!(out, "    {}\n", Inert::line(&commit.subject))?;
     }
     let run = sealed.record.run.short();
+    let left = history.as_ref().map_or_else(|| Ok(Vec::new()), History::left)?;
+    let first = history.iter().flat_map(History::tips).next();
     let mut words = std::io::stderr();
-    match commits.len() {
-        0 => writeln!(words, "cofferdam: run {run} made no commit that the host does not have")?,
-        1 => {
-            writeln!(words, "cofferdam: 1 commit; `{me} apply {run} --branch NAME` brings it home")?
+    let Some(first) = first else {
+        writeln!(words, "cofferdam: run {run} made no commit that the host does not have")?;
+        return Ok(Exit::Fine);
+    };
+    let take = format!("`{me} apply {run} --branch NAME`");
+    let (count, s) = (commits.len(), if commits.len() == 1 { "" } else { "s" });
+    write!(words, "cofferdam: {count} commit{s}; {take} brings ")?;
+    match left.len() {
+        0 if count == 1 => writeln!(words, "it home")?,
+        0 => writeln!(words, "them home")?,
+        more => {
+            let first = short_name(&first.name);
+            let first = Inert::line(&first);
+            writeln!(words, "those of {first} home, and {more} more such branches the others")?;
         }
-        count => writeln!(
-            words,
-            "cofferdam: {count} commits; `{me} apply {run} --branch NAME` brings them home"
-        )?,
     }
     Ok(Exit::Fine)
+}
+
+/// References after the commit that they name.
+fn names(refs: &[String]) -> String {
+    let short: Vec<String> = refs.iter().map(|name| short_name(name)).collect();
+    match short.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", Inert::line(&short.join(", "))),
+    }
 }

@@ -1,5 +1,7 @@
 //! Which files of a repository mean something to us, by their names.
 
+use super::tip::Kind;
+
 /// The parts of a repository that are looked at. All else is not.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
@@ -21,8 +23,7 @@ impl Part {
                 id.is_some_and(is_id).then_some(Self::Pack)
             }
             ["packed-refs"] => Some(Self::PackedReferences),
-            ["HEAD"] | ["worktrees", _, "HEAD"] | ["refs", "heads", ..] => Some(Self::Reference),
-            _ => None,
+            _ => Kind::of(name).map(|_| Self::Reference),
         }
     }
 }
@@ -53,6 +54,8 @@ mod tests {
             ("objects/info/alternates".to_owned(), None),
             ("objects/info/commit-graph".to_owned(), None),
             ("refs/heads/a/b".to_owned(), Some(Part::Reference)),
+            ("refs/tags/v1".to_owned(), Some(Part::Reference)),
+            ("refs/stash".to_owned(), Some(Part::Reference)),
             ("refs/replace/x".to_owned(), None),
             ("worktrees/w/HEAD".to_owned(), Some(Part::Reference)),
             ("config".to_owned(), None),
