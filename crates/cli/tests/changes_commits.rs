@@ -204,3 +204,64 @@ fn a_tag_or_a_stash_alone_is_enough() {
         assert_eq!(listed(env, &repo).len(), 2);
     });
 }
+
+const IN_SUBMODULE: &str = "cd sub; echo work >> tracked; GIT commit -qam insub; cd ..";
+
+/// A gitlink to a commit that nobody has is no good to anybody.
+#[test]
+fn a_branch_with_a_submodules_commit_that_stays_behind_needs_a_yes() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let app = with_submodule(env);
+        let said = told(env, &app, &format!("{IN_SUBMODULE}; git add sub; GIT commit -qm bump"));
+        assert!(said.contains("it made 1 commit"), "{said}");
+        assert!(said.contains("it made commits in the submodule sub"), "{said}");
+        let log = about(env, &app, &["diff", "--log"]);
+        log.assert_exit(0).assert_stderr_has("in the submodule sub");
+        let refused = about(env, &app, &["apply", "--branch", "bump"]);
+        refused.assert_exit(3).assert_stderr_has("of the submodule sub");
+        refused.assert_stderr_has("--workspace").assert_stderr_has("--allow-path");
+        assert_eq!(git(env, &app, &["branch", "--list", "bump"]).stdout_text(), "");
+        about(env, &app, &["apply", "--branch", "bump", "--allow-path", "sub"]).assert_exit(0);
+        assert!(subjects(env, &app, "bump").starts_with("bump\n"));
+    });
+}
+
+/// One that the host's submodule has is as good as any other.
+#[test]
+fn a_branch_with_a_submodules_commit_that_the_host_has_comes_home() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let app = with_submodule(env);
+        let sub = app.join("sub");
+        git(env, &sub, &["commit", "-q", "--allow-empty", "-m", "newer"]);
+        git(env, &sub, &["gc", "-q"]);
+        told(env, &app, "git add sub; GIT commit -qm bump");
+        about(env, &app, &["apply", "--branch", "bump"]).assert_exit(0);
+        git(env, &app, &["checkout", "-q", "bump"]);
+        git(env, &app, &["submodule", "--quiet", "update"]);
+        // And so is one that another run in the submodule itself has brought home.
+        told(env, &sub, "echo 2 > tracked; GIT commit -qam work");
+        about(env, &sub, &["apply", "--branch", "agent"]).assert_exit(0);
+        git(env, &sub, &["checkout", "-q", "agent"]);
+        let said = told(env, &app, "git add sub; GIT commit -qm again");
+        assert!(!said.contains("in the submodule"), "{said}");
+        about(env, &app, &["apply", "--branch", "again"]).assert_exit(0);
+    });
+}
+
+/// Commits of a submodule alone are told of although there is no branch to be had.
+#[test]
+fn commits_in_a_submodule_are_told() {
+    claim::as_root_and_as_user(BINARY, |env| {
+        let app = with_submodule(env);
+        let said = told(env, &app, IN_SUBMODULE);
+        assert!(said.contains("it made commits in the submodule sub"), "{said}");
+        assert!(said.contains(" --log ") && !said.contains(" --branch "), "{said}");
+        let log = about(env, &app, &["diff", "--log", "--json"]);
+        log.assert_exit(0).assert_stderr_has("in the submodule sub");
+        // What git does on its own there is none.
+        for script in ["cd sub; git gc -q", "cd sub; git checkout -q -b other; git tag v1"] {
+            let said = told(env, &app, script);
+            assert!(!said.contains("in the submodule"), "{script}: {said}");
+        }
+    });
+}

@@ -61,6 +61,7 @@ pub use census::{CensusError, count_paths};
 pub use git::GitError;
 pub use history::{
     Commit, History, HistoryError, Imported, Importing, Left, ObjectFormat, Tip, short_name,
+    submodules_in_words,
 };
 pub use hunks::{Counted, Hunks, Mark};
 pub use ignored::{IgnoreError, ignored};

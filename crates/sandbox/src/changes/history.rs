@@ -7,6 +7,7 @@
 
 mod part;
 mod quarantine;
+mod submodule;
 mod tip;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -32,6 +33,7 @@ use crate::runs::{Scribe, Store};
 use crate::state::{StateDir, StateError};
 use part::{Part, is_id, packed};
 use quarantine::Quarantine;
+use submodule::{Named, absent, gitlinks, of_submodule};
 use tip::Kind;
 pub use tip::{Left, Tip, short_name};
 
@@ -44,6 +46,10 @@ pub struct History {
     known: Vec<u8>,
     /// What the program's references name and the host's do not reach, in the order in which it is brought home.
     tips: Vec<Tip>,
+    /// Where commits were made that are not the checkout's own.
+    submodules: Vec<PathBuf>,
+    /// The host's git directory.
+    repository: PathBuf,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -96,6 +102,15 @@ pub enum HistoryError {
     /// Whoever commits what it cannot see commits that it is empty.
     #[error("the commits change what was hidden from the program: {}", shown(.0))]
     Hidden(Vec<PathBuf>),
+    /// Whoever checks such a branch out cannot have the submodule with it.
+    #[error("the commits name commits of {} that the host does not have", submodules_in_words(.0))]
+    Absent(Vec<PathBuf>),
+}
+
+/// One or several, by their places.
+pub fn submodules_in_words(paths: &[PathBuf]) -> String {
+    let s = if paths.len() == 1 { "" } else { "s" };
+    format!("the submodule{s} {}", shown(paths))
 }
 
 fn shown(paths: &[PathBuf]) -> String {
@@ -158,7 +173,9 @@ impl History {
             return Ok(None);
         }
         match Self::gather(&mut source) {
-            Ok(history) if history.tips.is_empty() => Ok(None),
+            Ok(Self { tips, submodules, .. }) if tips.is_empty() && submodules.is_empty() => {
+                Ok(None)
+            }
             Err(HistoryError::NoRepository(_)) => Ok(None),
             history => history.map(Some),
         }
@@ -166,7 +183,7 @@ impl History {
 
     /// A quarantine is made, for as long as this value lives.
     fn gather(source: &mut Source) -> Result<Self, HistoryError> {
-        let Source { set, repository, scratch, .. } = source;
+        let Source { set, repository, workspace, scratch, .. } = source;
         if !repository.join("objects").is_dir() {
             return Err(HistoryError::NoRepository(repository.clone()));
         }
@@ -174,9 +191,25 @@ impl History {
         let quarantine = Quarantine::make(scratch, repository, &host)?;
         let (objects, tree) = (set.objects(), set.header().tree);
         let mut references = BTreeMap::new();
+        let mut submodules = Named::default();
         let mut size = 0;
         for entry in set.entries()? {
             let entry = entry.map_err(unreadable(scratch))?;
+            if let Some((module, name, file)) = of_submodule(&entry, tree) {
+                match Part::of(&name) {
+                    Some(Part::Reference) => {
+                        if let Some(id) = text_of(&objects, file, LONGEST_REFERENCE)? {
+                            submodules.add(&module, &name, &id);
+                        }
+                    }
+                    Some(Part::PackedReferences) => {
+                        let text = text_of(&objects, file, LONGEST_PACKED)?.unwrap_or_default();
+                        packed(&text).for_each(|(name, id)| submodules.add(&module, &name, &id));
+                    }
+                    Some(Part::Object | Part::Pack) | None => {}
+                }
+                continue;
+            }
             let Some((name, file)) = of_repository(&entry, tree) else { continue };
             match Part::of(&name) {
                 Some(Part::Object) => {
@@ -208,7 +241,9 @@ impl History {
             }
         }
         let known = known(&host)?;
-        let mut history = Self { quarantine, host, known, tips: Vec::new() };
+        let submodules = submodules.made_inside(repository, workspace, scratch)?;
+        let (repository, tips) = (repository.clone(), Vec::new());
+        let mut history = Self { quarantine, host, known, tips, submodules, repository };
         let head = source.head(&references);
         history.keep_new(references, &head)?;
         Ok(history)
@@ -251,6 +286,9 @@ impl History {
 
     /// How many there are.
     pub fn count(&self) -> Result<u64, HistoryError> {
+        if self.tips.is_empty() {
+            return Ok(0);
+        }
         self.count_of(&self.ends(), &[])
     }
 
@@ -289,6 +327,11 @@ impl History {
         &self.tips
     }
 
+    /// The submodules in which commits were made, by their places in the workspace. These commits are not among the others.
+    pub fn submodules(&self) -> &[PathBuf] {
+        &self.submodules
+    }
+
     /// Makes a new branch on the host of what was committed inside, and writes down that it did.
     pub fn import(
         &self,
@@ -297,12 +340,18 @@ impl History {
         actor: &str,
         wanted: Importing<'_>,
     ) -> Result<Imported, HistoryError> {
+        let is_allowed = |path: &PathBuf| {
+            wanted.allowed.iter().any(|allowed| path.starts_with(allowed.as_path()))
+        };
         let mut hidden = self.hidden(record)?;
-        hidden.retain(|path| {
-            !wanted.allowed.iter().any(|allowed| path.starts_with(allowed.as_path()))
-        });
+        hidden.retain(|path| !is_allowed(path));
         if !hidden.is_empty() {
             return Err(HistoryError::Hidden(hidden.into_iter().collect()));
+        }
+        let mut absent = self.absent(state, record)?;
+        absent.retain(|path| !is_allowed(path));
+        if !absent.is_empty() {
+            return Err(HistoryError::Absent(absent));
         }
         let imported = self.bring(wanted.branch)?;
         let (workspace, actor) = (record.workspace.clone(), actor.to_owned());
@@ -368,6 +417,22 @@ impl History {
         Ok(paths.filter(|path| hides(&plan.blocked, path)).collect())
     }
 
+    /// The submodules of which the new commits name some that the host does not have.
+    fn absent(&self, state: &StateDir, record: &Record) -> Result<Vec<PathBuf>, HistoryError> {
+        let args = ["log", "-z", "--format=", "--raw", "--no-abbrev", "--no-renames", "-c"];
+        let args = args.into_iter().chain(["--ignore-submodules=none", "--stdin"]);
+        let list = self.leading_to(&[&self.first()?.commit], &[])?;
+        let scratch = Store::new(state).dir(record.run);
+        let places = (&*record.workspace, self.repository.as_path(), scratch.as_path());
+        let mut found = Vec::new();
+        for (path, ids) in gitlinks(&self.quarantine.git.tell(args, list)?) {
+            if !absent(places, &path, &ids)?.is_empty() {
+                found.push(path);
+            }
+        }
+        Ok(found)
+    }
+
     /// A list for git: what leads to `tips`, and neither the host has nor leads to others.
     fn leading_to(&self, tips: &[&str], without: &[&str]) -> Result<File, HistoryError> {
         let tips = tips.iter().map(|tip| format!("{tip}\n"));
@@ -410,6 +475,7 @@ struct Source {
     repository: PathBuf,
     /// What of it is the checkout's own.
     checkout: PathBuf,
+    workspace: PathBuf,
     /// A directory of ours.
     scratch: PathBuf,
 }
@@ -430,7 +496,7 @@ impl Source {
             Ok(Some(checkout)) if checkout.common == repository => checkout.dir,
             _ => repository.clone(),
         };
-        Ok(Self { set, repository, checkout, scratch })
+        Ok(Self { set, repository, checkout, workspace: record.workspace.to_path_buf(), scratch })
     }
 
     /// Whether a reference was written to: a commit that none names is one that nobody finds.
@@ -438,7 +504,9 @@ impl Source {
         let tree = self.set.header().tree;
         for entry in self.set.entries()? {
             let entry = entry.map_err(unreadable(&self.scratch))?;
-            let part = of_repository(&entry, tree).and_then(|(name, _)| Part::of(&name));
+            let own = of_repository(&entry, tree).map(|(name, _)| name);
+            let name = of_submodule(&entry, tree).map(|(_, name, _)| name).or(own);
+            let part = name.and_then(|name| Part::of(&name));
             if matches!(part, Some(Part::Reference | Part::PackedReferences)) {
                 return Ok(true);
             }

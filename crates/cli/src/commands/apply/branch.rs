@@ -8,7 +8,7 @@ use cofferdam_sandbox::changes::{History, HistoryError, Imported, Importing, Lef
 use cofferdam_sandbox::state::StateDir;
 
 use super::ApplyArgs;
-use crate::context::{Context, program};
+use crate::context::{Context, program, quoted};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
@@ -80,6 +80,15 @@ fn failure(error: HistoryError) -> Failure {
         HistoryError::Hidden(_) => {
             let hint = "what is hidden looks empty inside, and is committed so: bring the files home without --branch, or \
                         have it as it is with --allow-path PATH";
+            return Failure::new(Exit::Undecided, error).hint(hint);
+        }
+        HistoryError::Absent(paths) => {
+            let dir = paths.first().map(|path| quoted(path.as_os_str())).unwrap_or_default();
+            let me = program();
+            let hint = format!(
+                "commit in the submodule itself (`{me} run --workspace {dir}`), bring that home with --branch, and commit \
+                 here what came of it; or have the branch as it is with --allow-path {dir}"
+            );
             return Failure::new(Exit::Undecided, error).hint(hint);
         }
         _ => return error.into(),

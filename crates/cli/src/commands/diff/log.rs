@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use cofferdam_core::inert::Inert;
-use cofferdam_sandbox::changes::{History, HistoryError, short_name};
+use cofferdam_sandbox::changes::{History, HistoryError, short_name, submodules_in_words};
 use cofferdam_sandbox::state::StateDir;
 
 use super::paint::{Hue, Paint};
@@ -30,6 +30,16 @@ pub(super) fn run(
         history => Some(history?),
     };
     let commits = history.as_ref().map_or_else(|| Ok(Vec::new()), |all| all.commits(MOST))?;
+    let submodules = history.as_ref().map_or(&[][..], History::submodules);
+    let mut words = std::io::stderr();
+    if !submodules.is_empty() {
+        let them = submodules_in_words(submodules);
+        writeln!(
+            words,
+            "cofferdam: commits were made in {them}; they do not come home with those of the checkout around, but from a \
+             run there"
+        )?;
+    }
     if as_json {
         json::print(out, &commits)?;
         return Ok(Exit::Fine);
@@ -44,9 +54,9 @@ pub(super) fn run(
     let run = sealed.record.run.short();
     let left = history.as_ref().map_or_else(|| Ok(Vec::new()), History::left)?;
     let first = history.iter().flat_map(History::tips).next();
-    let mut words = std::io::stderr();
     let Some(first) = first else {
-        writeln!(words, "cofferdam: run {run} made no commit that the host does not have")?;
+        let here = if submodules.is_empty() { "" } else { "in the checkout itself " };
+        writeln!(words, "cofferdam: run {run} made no commit {here}that the host does not have")?;
         return Ok(Exit::Fine);
     };
     let take = format!("`{me} apply {run} --branch NAME`");

@@ -1,8 +1,10 @@
 //! What a run changed, and what can be done about it: the end of what `run` says.
 
+use std::path::PathBuf;
+
 use cofferdam_core::changes::{Change, ChangePath};
 use cofferdam_core::record::{ChangeSummary, Record};
-use cofferdam_sandbox::changes::{ChangeSet, History, SetError};
+use cofferdam_sandbox::changes::{ChangeSet, History, SetError, submodules_in_words};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
@@ -18,7 +20,7 @@ pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<Rendered>, 
     let ChangeSummary { created, modified, deleted, retyped, .. } = changes;
     let total = created + modified + deleted + retyped;
     let commits = Commits::of(state, record);
-    if total == 0 && changes.left_out == 0 && commits == Commits::None {
+    if total == 0 && changes.left_out == 0 && !commits.are_any() {
         return Ok(vec![Rendered::line("it changed nothing")]);
     }
     let counts = [
@@ -50,19 +52,14 @@ pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<Rendered>, 
             "    {count} with paths of more than 64 KiB are lost to what can be applied"
         )));
     }
-    lines.extend(commits.in_words().map(|words| Rendered::line(&words)));
+    lines.extend(commits.in_words().iter().map(|words| Rendered::line(words)));
     let (me, run) = (program(), record.run.short());
     let files = total > 0 || changes.left_out > 0;
     let commands = [
         (files, "diff", "", "look at it"),
-        (commits != Commits::None, "diff", " --log", "look at the commits"),
+        (commits.are_any(), "diff", " --log", "look at the commits"),
         (total > 0, "apply", "", "bring it to your files"),
-        (
-            commits != Commits::None,
-            "apply",
-            " --branch NAME",
-            "bring the commits home, as a branch",
-        ),
+        (commits.are_own(), "apply", " --branch NAME", "bring the commits home, as a branch"),
         (total > 0, "discard", "", "throw it away"),
         (total > 0, "undo", "", "take an apply back"),
     ];
@@ -78,8 +75,16 @@ pub(crate) fn lines(state: &StateDir, record: &Record) -> Result<Vec<Rendered>, 
 }
 
 /// What there is of commits that the host does not have.
-#[derive(Debug, PartialEq, Eq)]
-enum Commits {
+#[derive(Debug, Default)]
+struct Commits {
+    own: Own,
+    /// Of the checkout, where commits were made that do not come home with its own.
+    submodules: Vec<PathBuf>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Own {
+    #[default]
     None,
     Made(u64),
     /// There are references that cannot be followed; the command that would show them says more.
@@ -88,23 +93,38 @@ enum Commits {
 
 impl Commits {
     fn of(state: &StateDir, record: &Record) -> Self {
-        let counted = History::any_of_run(state, record)
-            .and_then(|history| history.as_ref().map(History::count).transpose());
-        match counted {
-            Ok(count) => count.map_or(Self::None, Self::Made),
-            Err(error) => Self::Unclear(error.to_string()),
-        }
+        let found = History::any_of_run(state, record).and_then(|history| {
+            let Some(history) = history else { return Ok(Self::default()) };
+            let own =
+                if history.tips().is_empty() { Own::None } else { Own::Made(history.count()?) };
+            Ok(Self { own, submodules: history.submodules().to_vec() })
+        });
+        found.unwrap_or_else(|error| Self {
+            own: Own::Unclear(error.to_string()),
+            submodules: Vec::new(),
+        })
     }
 
-    fn in_words(&self) -> Option<String> {
-        match self {
-            Self::None => None,
-            Self::Made(1) => Some("it made 1 commit that your repository does not have".to_owned()),
-            Self::Made(count) => {
+    fn are_own(&self) -> bool {
+        self.own != Own::None
+    }
+
+    fn are_any(&self) -> bool {
+        self.are_own() || !self.submodules.is_empty()
+    }
+
+    fn in_words(&self) -> Vec<String> {
+        let own = match &self.own {
+            Own::None => None,
+            Own::Made(1) => Some("it made 1 commit that your repository does not have".to_owned()),
+            Own::Made(count) => {
                 Some(format!("it made {count} commits that your repository does not have"))
             }
-            Self::Unclear(why) => Some(format!("it may have made commits: {why}")),
-        }
+            Own::Unclear(why) => Some(format!("it may have made commits: {why}")),
+        };
+        let there = (!self.submodules.is_empty())
+            .then(|| format!("it made commits in {}", submodules_in_words(&self.submodules)));
+        own.into_iter().chain(there).collect()
     }
 }
 

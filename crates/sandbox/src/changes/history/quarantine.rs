@@ -26,8 +26,14 @@ impl Quarantine {
         repository: &Path,
         host: &Git,
     ) -> Result<Self, HistoryError> {
-        let dir = scratch.join("quarantine");
-        let objects = repository.join("objects");
+        let format = host.ask(["rev-parse", "--show-object-format"])?;
+        let format = String::from_utf8_lossy(format.trim_ascii()).into_owned();
+        Self::seeing(&scratch.join("quarantine"), &repository.join("objects"), &format)
+    }
+
+    /// One at `dir` that sees the host's `objects`, and nothing else of their repository.
+    pub(super) fn seeing(dir: &Path, objects: &Path, format: &str) -> Result<Self, HistoryError> {
+        let (dir, objects) = (dir.to_owned(), objects.to_owned());
         if objects.as_os_str().as_bytes().contains(&b'\n') {
             return Err(HistoryError::OddPath(objects));
         }
@@ -38,8 +44,6 @@ impl Quarantine {
             }
             _ => {}
         }
-        let format = host.ask(["rev-parse", "--show-object-format"])?;
-        let format = String::from_utf8_lossy(format.trim_ascii()).into_owned();
         let git = Git::at(&dir);
         let quarantine = Self { dir, git };
         let kind = format!("--object-format={format}");
