@@ -22,6 +22,7 @@ mod sealed;
 mod settings;
 mod switch;
 mod table;
+mod ways;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;

@@ -265,3 +265,30 @@ fn commits_in_a_submodule_are_told() {
         }
     });
 }
+
+/// The gate and `apply` name the same ways out.
+#[test]
+fn the_gate_names_the_branch_first_as_apply_does() {
+    let env = TestEnv::with_binary(BINARY);
+    let repo = repository(&env, "repo");
+    told(&env, &repo, "echo 2 > tracked; GIT commit -qam work; echo all: > Makefile");
+    let gate = about(&env, &repo, &["gate"]);
+    let gate = gate.assert_exit(3).stdout_text().into_owned();
+    let ways = gate.split("What can be done:\n").nth(1).unwrap().lines();
+    let ways: Vec<String> =
+        ways.map(|line| line.split('#').next().unwrap().trim().to_owned()).collect();
+    assert!(ways[0].ends_with(" --branch NAME"), "{gate}");
+    let apply = about(&env, &repo, &["apply"]);
+    let apply = apply.assert_exit(3).stderr_text().into_owned();
+    let remedies = apply.lines().filter_map(|line| line.strip_prefix("remedy: "));
+    let remedies: Vec<String> =
+        remedies.map(|remedy| remedy.split_once(": ").unwrap().1.to_owned()).collect();
+    assert_eq!(ways, remedies);
+    // A branch that leads nowhere new is no commit.
+    told(&env, &repo, "git branch other; git tag here");
+    for words in [&["gate"][..], &["apply"]] {
+        let said = about(&env, &repo, words);
+        said.assert_exit(3);
+        assert!(!format!("{}{}", said.stdout_text(), said.stderr_text()).contains("--branch"));
+    }
+}

@@ -8,7 +8,6 @@ mod report;
 use std::ffi::OsString;
 use std::io;
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt as _;
 
 use clap::Args;
 use cofferdam_core::changes::{Allowances, Gate};
@@ -31,6 +30,7 @@ use crate::faults::faults;
 use crate::progress::Counter;
 use crate::sealed::{Paths, Sealed, Words};
 use crate::settings;
+use crate::ways;
 use judge::{GateJudge, Wanted};
 pub(super) use report::{Numbers, in_a_sentence, line, refused_json};
 
@@ -121,6 +121,8 @@ pub(crate) fn run(
     let mut counter = Counter::new("applying", args.quiet || args.json);
     let outcome = perform(&record, context, &asked, &mut judge, &mut counter)?;
     drop(counter);
+    let is_refused = matches!(outcome, Outcome::Refused(_));
+    judge.commits = judge.commits && is_refused && ways::are_there_commits(&record, context);
     if let Some(error) = judge.error.take() {
         return Err(
             Failure::from(error).hint("`cofferdam audit verify` tells what else was changed")
@@ -135,14 +137,9 @@ pub(crate) fn run(
 }
 
 impl ApplyArgs {
-    /// This command again, to be given one more flag: whoever asked for one file is not told to take all.
+    /// This command again, to be given one more flag.
     fn again(&self, record: &Record, paths: &Paths) -> String {
-        let mut words = format!("{} apply {}", program(), record.run.short());
-        for path in paths.as_typed() {
-            // A name that begins like a flag is none.
-            let dot = if path.as_bytes().starts_with(b"-") { "./" } else { "" };
-            words.push_str(&format!(" {dot}{}", quoted(path)));
-        }
+        let mut words = ways::command(record, paths);
         for hunks in &self.hunks {
             words.push_str(&format!(" --hunk {}", quoted(hunks)));
         }

@@ -20,6 +20,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::sealed::{Sealed, Words};
 use crate::settings;
+use crate::ways;
 use listing::Listing;
 use tally::Tally;
 
@@ -88,8 +89,10 @@ pub(crate) fn run(
         None => None,
     };
     let breaches = budgets.breaches(&tally.totals, tree);
-    let sum =
-        tally::Sum { tally, budgets, tree, breaches, budget_allowed: args.allowed.allow_budget };
+    tally.commits = tally.commits && ways::are_there_commits(&sealed.record, context);
+    let again = ways::command(&sealed.record, &sealed.paths) + &args.allowed.as_flags();
+    let budget_allowed = args.allowed.allow_budget;
+    let sum = tally::Sum { tally, budgets, tree, breaches, budget_allowed, again };
     listing.end(&sealed, &sum, &mut out)?;
     out.flush()?;
     Ok(if sum.passes() { Exit::Fine } else { Exit::Undecided })

@@ -1,13 +1,15 @@
 //! What the gate says, in the terms of apply.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use cofferdam_core::changes::{Budgets, ChangePath, Class, Entry, Totals, Verdict};
 use cofferdam_core::config::Budget;
 use cofferdam_sandbox::changes::apply::{Judge, Opinion};
 use cofferdam_sandbox::changes::{Inspector, count_paths, mode_difference};
+
+use crate::ways::may_name_a_commit;
 
 /// How many notes are shown one by one.
 const TOLD: usize = 20;
@@ -36,7 +38,7 @@ pub(super) struct GateJudge {
     pub(super) missing: BTreeSet<Class>,
     /// Whether something is blocked that no flag allows.
     pub(super) denies: bool,
-    /// Whether what is blocked says where a branch of the repository is: a commit was made inside.
+    /// Whether what is blocked says where a reference of the repository leads to: a commit may have been made inside.
     pub(super) commits: bool,
     /// What is applied otherwise than the program left it.
     pub(super) notes: Notes,
@@ -110,12 +112,6 @@ impl GateJudge {
     }
 }
 
-/// Whether a path is where git keeps what a branch points to.
-fn moves_a_branch(path: &ChangePath) -> bool {
-    let path = path.as_path();
-    path.starts_with(".git/refs/heads") || path == Path::new(".git/HEAD")
-}
-
 impl Judge for GateJudge {
     fn entry(&mut self, entry: &Entry) -> Opinion {
         if self.ignored.contains(&entry.path) {
@@ -141,7 +137,7 @@ impl Judge for GateJudge {
         if judged.is_blocked() {
             self.missing.extend(judged.missing);
             self.denies |= judged.verdict == Verdict::Deny;
-            self.commits |= moves_a_branch(&entry.path);
+            self.commits |= may_name_a_commit(&entry.path);
             return Opinion::Blocked(judged.blocks);
         }
         self.totals.count(entry);

@@ -17,6 +17,7 @@ use crate::context::{program, quoted};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json as printer;
+use crate::ways::{Way, Ways};
 
 /// How many refused paths are shown one by one; JSON has more.
 const SHOWN: usize = 50;
@@ -170,24 +171,17 @@ fn refusal(
     }
     let mut failure = Failure::new(Exit::Undecided, anyhow::Error::msg(text));
     let has = |why| report.refused.iter().any(|refused| refused.why == why);
-    let mut flags: String =
-        judge.missing.iter().map(|class| format!(" --allow-class {}", class.name())).collect();
-    if has(Why::Budget) {
-        flags.push_str(" --allow-budget");
-    }
-    // What no flag allows would have the same command fail again.
-    let (words, rest) = match judge.denies && !args.rest {
-        true => ("to allow it, and leave what is denied", " --rest"),
-        false => ("to allow it", ""),
+    let ways = Ways {
+        record,
+        again,
+        missing: &judge.missing,
+        denies: judge.denies,
+        is_over_budget: has(Why::Budget),
+        commits: judge.commits && args.hunks.is_empty(),
+        rests: args.rest,
     };
-    if judge.commits && args.hunks.is_empty() {
-        failure = failure.hint(format!(
-            "to take the commits that were made inside as a branch: {me} apply {run} --branch NAME"
-        ));
-    }
-    if !flags.is_empty() {
-        failure = failure.hint(format!("{words}: {again}{flags}{rest}"));
-    }
+    let hint = |failure: Failure, Way { what, typed }| failure.hint(format!("{what}: {typed}"));
+    failure = ways.to_have_it().into_iter().fold(failure, hint);
     if has(Why::Conflict) {
         // Hunks are of what the host had when the run began: they are not merged, whole files are.
         let merge = match args.hunks.as_slice() {
@@ -206,12 +200,8 @@ fn refusal(
         failure = merge.into_iter().fold(failure, Failure::hint);
     }
     if has(Why::Gate) || has(Why::Conflict) {
-        if !args.rest {
-            // How much there is does not depend on what is left out.
-            let budget = if has(Why::Budget) { " --allow-budget" } else { "" };
-            failure = failure.hint(format!("to leave these: {again} --rest{budget}"));
-        }
-        failure = failure.hint(format!("to throw one away: {me} discard {run} PATH"));
+        let others = ways.to_leave_it().into_iter().chain([ways.to_discard_it()]);
+        failure = others.fold(failure, hint);
     }
     failure
 }

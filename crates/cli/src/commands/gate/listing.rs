@@ -9,8 +9,8 @@ use cofferdam_core::inert::{self, Inert};
 use serde_json::{Map, Value, json};
 
 use super::tally::Sum;
-use crate::context::program;
 use crate::sealed::Sealed;
+use crate::ways::{Way, Ways};
 
 /// Written as entries come.
 #[derive(Debug)]
@@ -85,7 +85,6 @@ fn words(entry: &Entry, judged: &Judgement, out: &mut dyn Write) -> io::Result<(
 }
 
 fn summary(sealed: &Sealed, sum: &Sum, out: &mut dyn Write) -> io::Result<()> {
-    let me = program();
     let tally = &sum.tally;
     if tally.entries == 0 {
         return writeln!(out, "nothing is left to apply");
@@ -107,21 +106,22 @@ fn summary(sealed: &Sealed, sum: &Sum, out: &mut dyn Write) -> io::Result<()> {
     if sum.passes() {
         return Ok(());
     }
-    let run = sealed.record.run.short();
     writeln!(out, "\nWhat can be done:")?;
-    let mut flags: Vec<String> =
-        tally.missing.iter().map(|class| format!(" --allow-class {class}")).collect();
-    if sum.is_over_budget() {
-        flags.push(" --allow-budget".to_owned());
-    }
-    if !flags.is_empty() {
-        let rest = if tally.deny > 0 { " --rest" } else { "" };
-        writeln!(out, "  {me} apply {run}{}{rest}", flags.concat())?;
-    }
-    if tally.blocked > 0 && tally.blocked < tally.entries {
-        writeln!(out, "  {me} apply {run} --rest      # only what is not blocked")?;
-    }
-    writeln!(out, "  {me} discard {run} PATH…")
+    let ways = Ways {
+        record: &sealed.record,
+        again: &sum.again,
+        missing: &tally.missing,
+        denies: tally.deny > 0,
+        is_over_budget: sum.is_over_budget(),
+        commits: tally.commits,
+        rests: false,
+    };
+    let has_others = tally.blocked > 0 && tally.blocked < tally.entries;
+    let mut all = ways.to_have_it();
+    all.extend(ways.to_leave_it().filter(|_| has_others));
+    all.push(ways.to_discard_it());
+    let width = all.iter().map(|way| way.typed.len()).max().unwrap_or(0);
+    all.iter().try_for_each(|Way { what, typed }| writeln!(out, "  {typed:<width$}   # {what}"))
 }
 
 fn change(change: Change) -> &'static str {

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use cofferdam_core::changes::{Breach, Budgets, Class, Entry, Judgement, Totals, Verdict};
 
+use crate::ways::may_name_a_commit;
+
 /// Counted as entries are judged.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -16,6 +18,8 @@ pub(super) struct Tally {
     pub(super) blocked: u64,
     /// Classes that would have to be allowed.
     pub(super) missing: BTreeSet<Class>,
+    /// Whether what is blocked says where a reference of the repository leads to: a commit may have been made inside.
+    pub(super) commits: bool,
 }
 
 impl Tally {
@@ -31,6 +35,7 @@ impl Tally {
         } += 1;
         self.blocked += u64::from(judged.is_blocked());
         self.missing.extend(&judged.missing);
+        self.commits |= judged.is_blocked() && may_name_a_commit(&entry.path);
     }
 
     /// The strictest of all.
@@ -52,6 +57,8 @@ pub(super) struct Sum {
     pub(super) tree: Option<u64>,
     pub(super) breaches: Vec<Breach>,
     pub(super) budget_allowed: bool,
+    /// `apply` for the same, with what was allowed.
+    pub(super) again: String,
 }
 
 impl Sum {
