@@ -13,6 +13,7 @@ mod hunks;
 mod ignored;
 mod ledger;
 mod merges;
+mod moves;
 mod other_file_system;
 mod races;
 mod recording;

@@ -5,7 +5,8 @@
 //! are held, the bytes that are read, the steps that are made. Beyond a bound a move is shown as a
 //! deletion and a creation, which is what it is.
 //!
-//! Deliberately absent from manifests: applying knows only deletions and creations.
+//! Deliberately absent from manifests: applying knows only deletions and creations. It asks here only so as not to
+//! delete the one where it leaves the other.
 
 mod likeness;
 
@@ -62,11 +63,11 @@ pub struct Origin {
     pub likeness: u8,
 }
 
-/// Moves by where they went.
+/// Moves, found by either end.
 #[derive(Debug, Default)]
 pub struct Renames {
     origins: HashMap<ChangePath, Origin>,
-    gone: HashSet<ChangePath>,
+    destinations: HashMap<ChangePath, ChangePath>,
 }
 
 impl Renames {
@@ -77,11 +78,20 @@ impl Renames {
 
     /// Whether the deletion of `path` is the beginning of a move, and so is shown where the file went.
     pub fn moved_away(&self, path: &ChangePath) -> bool {
-        self.gone.contains(path)
+        self.destination(path).is_some()
+    }
+
+    /// Where the file went that was deleted at `path`.
+    pub fn destination(&self, path: &ChangePath) -> Option<&ChangePath> {
+        self.destinations.get(path)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.origins.is_empty()
     }
 
     fn add(&mut self, from: Entry, to: ChangePath, likeness: u8) {
-        self.gone.insert(from.path.clone());
+        self.destinations.insert(from.path.clone(), to.clone());
         self.origins.insert(to, Origin { from, likeness });
     }
 }

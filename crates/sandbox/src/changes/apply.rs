@@ -1,6 +1,7 @@
 //! Applies changes to the workspace: all that was asked for, or nothing.
 //!
-//! 1. `survey`: what is to be done about each entry; conflicts and the gate's objections end it here.
+//! 1. `survey`: what is to be done about each entry; conflicts and the gate's objections end it here. `split`: no file
+//!    goes from its old name where it is not put at its new one.
 //! 2. `plan`: everything new is staged in slots, every step is written to a journal, both reach the disk.
 //! 3. `perform`: the steps, each one call; a step that fails takes back all before it.
 //! 4. `finish`: the ledger and the audit log learn of it; what undo needs is kept.
@@ -22,6 +23,7 @@ mod plan;
 mod request;
 mod site;
 pub(super) mod slots;
+mod split;
 pub(super) mod stage;
 pub(super) mod step;
 mod survey;
@@ -35,7 +37,7 @@ use crate::clock;
 pub use error::ApplyError;
 pub use faults::{Faults, NoFaults, Point};
 pub(super) use outcome::NAMED;
-pub use outcome::{Applied, Outcome, Refused, Why};
+pub use outcome::{Applied, Held, Outcome, Refused, Why};
 use outcome::{objections, report};
 use perform::{Carrier, Failed};
 use plan::Planner;
@@ -56,7 +58,10 @@ pub fn apply(request: ApplyRequest<'_>) -> Result<Outcome, ApplyError> {
     let base = site.base(&set);
     let surveyor =
         Surveyor { workspace: site.workspace, base, ledger: &ledger, selection, merging };
-    let survey = surveyor.survey(&mut set, judge)?;
+    let mut survey = surveyor.survey(&mut set, judge)?;
+    if extent == Extent::Rest || survey.refused_in_all == 0 {
+        split::hold_back(&mut set, selection, &mut survey)?;
+    }
     let report = report(&survey);
     if survey.chosen().next().is_none() && report.refused_in_all == 0 && report.left == 0 {
         turn.end()?;

@@ -66,6 +66,11 @@ impl Selection {
         if whole { Part::Whole } else { Part::Nothing }
     }
 
+    /// Whether this very path was named, and not only what it is in.
+    pub(super) fn names(&self, path: &ChangePath) -> bool {
+        self.named().any(|named| named == path)
+    }
+
     /// Paths that were named: each should be there.
     pub(super) fn named(&self) -> impl Iterator<Item = &ChangePath> {
         let (within, exactly) = match &self.paths {

@@ -7,7 +7,7 @@ use cofferdam_core::changes::ChangePath;
 use cofferdam_core::changes::manifest::Summary;
 use cofferdam_core::paths::ExactPath;
 use cofferdam_core::record::Record;
-use cofferdam_sandbox::changes::apply::{Applied, Outcome, Refused, Why};
+use cofferdam_sandbox::changes::apply::{Applied, Held, Outcome, Refused, Why};
 use serde::Deserialize;
 use serde_json::{Value, json as object};
 
@@ -59,6 +59,9 @@ pub(super) fn finish(
             }
             for refused in report.refused.iter().take(SHOWN) {
                 writeln!(out, "left: {}", line(refused))?;
+            }
+            for held in report.held.iter().take(SHOWN) {
+                writeln!(out, "left: {}: {}", held.path, held.why())?;
             }
             if let Some(words) = ignored(&judge.left_out) {
                 writeln!(out, "left: {words}")?;
@@ -252,6 +255,7 @@ pub(super) fn json(
                 "partly": report.partly,
                 "refused": report.refused.iter().map(refused_json).collect::<Vec<_>>(),
                 "refused_in_all": report.refused_in_all,
+                "held": report.held.iter().map(held_json).collect::<Vec<_>>(),
             });
             if let (Value::Object(value), Value::Object(changes)) = (&mut value, changes) {
                 value.extend(changes);
@@ -276,6 +280,10 @@ pub(crate) fn refused_json(refused: &Refused) -> Value {
         "why": why,
         "reasons": refused.words,
     })
+}
+
+fn held_json(held: &Held) -> Value {
+    object!({ "path": exact(&held.path), "reasons": [held.why()] })
 }
 
 /// Text where it is text, else its bytes in base 64.

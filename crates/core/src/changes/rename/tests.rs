@@ -26,6 +26,7 @@ fn moves(old: &[(&str, &str)], new: &[(&str, &str)]) -> Vec<String> {
     for (path, _) in new {
         let path = ChangePath::new(*path).unwrap();
         if let Some(origin) = renames.origin(&path) {
+            assert_eq!(renames.destination(&origin.from.path), Some(&path));
             assert!(renames.moved_away(&origin.from.path) && !renames.moved_away(&path));
             found.push(format!("{} -> {path} {}%", origin.from.path, origin.likeness));
         }

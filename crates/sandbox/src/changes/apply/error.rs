@@ -9,6 +9,7 @@ use cofferdam_core::changes::manifest::ManifestError;
 use super::StepError;
 use crate::changes::SetError;
 use crate::changes::beneath::WorkspaceError;
+use crate::changes::diff::DiffError;
 use crate::changes::ledger::LedgerError;
 use crate::changes::turn::TurnError;
 use crate::state::StateError;
@@ -59,6 +60,16 @@ fn stuck(left: &[String]) -> String {
     match left {
         [] => String::new(),
         left => format!(", except that not all could be taken back: {}", left.join("; ")),
+    }
+}
+
+impl From<DiffError> for ApplyError {
+    fn from(error: DiffError) -> Self {
+        match error {
+            DiffError::Set(error) => error.into(),
+            DiffError::Manifest(error) => error.into(),
+            DiffError::Object { path, source } => Self::Stage { path, source },
+        }
     }
 }
 

@@ -37,6 +37,22 @@ pub struct Applied {
     /// What could not be applied; the first of them, where they are many.
     pub refused: Vec<Refused>,
     pub refused_in_all: u64,
+    /// Files that are left where they are because they moved to where they are not put; the first of them.
+    pub held: Vec<Held>,
+}
+
+/// A deletion that is not applied, because the file would be under neither name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub path: ChangePath,
+    /// Where the program moved it.
+    pub to: ChangePath,
+}
+
+impl Held {
+    pub fn why(&self) -> String {
+        format!("moved to {}, which is not applied", self.to)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +77,7 @@ pub(super) fn report(survey: &Survey) -> Applied {
         left: survey.left,
         refused: survey.refused.clone(),
         refused_in_all: survey.refused_in_all,
+        held: survey.held.clone(),
         ..Applied::default()
     }
 }

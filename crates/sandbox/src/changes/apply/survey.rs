@@ -12,7 +12,7 @@ use cofferdam_core::changes::{Change, ChangePath, Content, Entry, Node};
 
 use super::combine;
 use super::step::count;
-use super::{ApplyError, Judge, Merging, Opinion, Refused, Why};
+use super::{ApplyError, Held, Judge, Merging, Opinion, Refused, Why};
 use crate::changes::ChangeSet;
 use crate::changes::beneath::{Workspace, WorkspaceError};
 use crate::changes::conflict::{Standing, look};
@@ -45,6 +45,7 @@ pub(crate) struct Survey {
     pub(crate) already: u64,
     pub(crate) refused: Vec<Refused>,
     pub(crate) refused_in_all: u64,
+    pub(crate) held: Vec<Held>,
     /// Selected and left, for whatever reason.
     pub(crate) left: u64,
     /// Selected, and applied or discarded before.
@@ -78,6 +79,32 @@ impl Survey {
     pub(crate) fn takes(&self, index: u64) -> bool {
         let mark = self.mark(index);
         mark & (SELECTED | PENDING) == SELECTED | PENDING && mark & STAYS == 0
+    }
+
+    /// Whether it was asked for, could be applied, and is not.
+    pub(crate) fn leaves(&self, index: u64) -> bool {
+        self.mark(index) & (SELECTED | PENDING | STAYS) == SELECTED | PENDING | STAYS
+    }
+
+    /// A deletion is not made. The words are for the first of them.
+    pub(crate) fn hold(&mut self, index: u64, held: Held) {
+        if self.held.len() < TOLD {
+            self.held.push(held);
+        }
+        if let Ok(index) = u32::try_from(index) {
+            self.stays(index);
+        }
+    }
+
+    /// It is not applied; neither can be the removal of the directory that it is in.
+    fn stays(&mut self, index: u32) {
+        self.marks[index as usize] |= STAYS;
+        self.left += 1;
+        let above = self.above[index as usize];
+        if above != NONE && self.takes(u64::from(above)) && self.marks[above as usize] & GOES != 0 {
+            // Told by the entry in it; nothing more is to be said here.
+            self.stays(above);
+        }
     }
 
     /// Whether it is applied without anything being done.
@@ -221,12 +248,12 @@ impl Surveyor<'_> {
                 }
                 Opinion::Fine => {}
                 Opinion::Later => {
-                    self.stays(survey, index);
+                    survey.stays(index);
                     continue;
                 }
                 Opinion::Blocked(words) => {
                     survey.refuse(&entry.path, Why::Gate, words);
-                    self.stays(survey, index);
+                    survey.stays(index);
                     continue;
                 }
             }
@@ -248,7 +275,7 @@ impl Surveyor<'_> {
                 }
                 Standing::Conflict(words) => {
                     survey.refuse(&entry.path, Why::Conflict, vec![words]);
-                    self.stays(survey, index);
+                    survey.stays(index);
                 }
             }
         }
@@ -266,20 +293,6 @@ impl Surveyor<'_> {
     fn is_missing(&self, above: u32, survey: &Survey) -> bool {
         let mark = survey.marks[above as usize];
         mark & COMES != 0 && mark & SELECTED != 0 && mark & STAYS != 0
-    }
-
-    /// It is not applied; neither can be the removal of the directory that it is in.
-    fn stays(&self, survey: &mut Survey, index: u32) {
-        survey.marks[index as usize] |= STAYS;
-        survey.left += 1;
-        let above = survey.above[index as usize];
-        if above != NONE
-            && survey.takes(u64::from(above))
-            && survey.marks[above as usize] & GOES != 0
-        {
-            // Told by the entry in it; nothing more is to be said here.
-            self.stays(survey, above);
-        }
     }
 
     /// All in a directory that goes was looked at: is there anything else in it?
@@ -300,7 +313,7 @@ impl Surveyor<'_> {
             Err(error) => format!("it cannot be read: {error}"),
         };
         survey.refuse(path, Why::Conflict, vec![words]);
-        self.stays(survey, index);
+        survey.stays(index);
     }
 
     fn standing(
