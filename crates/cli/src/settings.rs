@@ -70,6 +70,27 @@ pub(crate) fn load(
     Files::read(context, workspace)?.resolve(context, flags)
 }
 
+/// The settings by which changes to `workspace` are judged. Where the directory is gone, and the project file with it, the
+/// host's word is what is left, and a warning says so.
+pub(crate) fn load_to_judge(context: &Context, workspace: &Path) -> Result<Resolved, LoadError> {
+    let files = match gone(workspace) {
+        None => Files::read(context, workspace)?,
+        Some(warning) => Files::of_the_host(context, workspace, warning)?,
+    };
+    files.resolve(context, Entries::default())
+}
+
+/// What is to be said where changes are judged and the directory that they are of is not there.
+pub(crate) fn gone(workspace: &Path) -> Option<Warning> {
+    let source = Some(workspace.display().to_string());
+    (!workspace.is_dir()).then(|| Warning {
+        origin: Origin { layer: Layer::Project, source, line: None },
+        key: None,
+        message: "the directory is not there, so the host's settings alone judge".to_owned(),
+        remedy: None,
+    })
+}
+
 /// What the files say, each read once, every path in them absolute.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
@@ -99,6 +120,18 @@ impl Files {
         let warnings = warnings.into_iter().collect();
         let layers = Layers { host, project, trust, ..Layers::default() };
         Ok(Self { workspace, layers, warnings })
+    }
+
+    /// The host file's word, where there is no directory to look for another in.
+    fn of_the_host(
+        context: &Context,
+        workspace: &Path,
+        warning: Warning,
+    ) -> Result<Self, LoadError> {
+        let anchor = Anchor { base: &context.config_dir, home: &context.home, workspace };
+        let host = host_entries(context, &anchor)?;
+        let layers = Layers { host, ..Layers::default() };
+        Ok(Self { workspace: workspace.to_owned(), layers, warnings: vec![warning] })
     }
 
     /// The files as they count for a command that has defaults of its own.

@@ -12,6 +12,7 @@ use std::io::Write;
 use clap::Args;
 use cofferdam_core::changes::{Allowances, Gate};
 use cofferdam_core::config::Entries;
+use cofferdam_core::inert::Inert;
 use cofferdam_core::record::Record;
 use cofferdam_sandbox::changes::apply::{
     ApplyError, ApplyRequest, Extent, Intent, Merging, Outcome, Site, apply,
@@ -91,6 +92,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
     let Sealed { record, mut set, paths } = Sealed::open(&args.words, context)?;
+    must_be_there(&record)?;
     if let Some(branch) = &args.branch {
         return branch::import(args, branch, &record, &paths, context, out);
     }
@@ -168,6 +170,7 @@ struct Asked<'a> {
 /// After a run with `--apply`: what needs no look is applied, the rest is left. The words are for the user.
 pub(crate) fn apply_auto(record: &Record, context: &Context) -> Result<Option<String>, Failure> {
     let Some(changes) = &record.changes else { return Ok(None) };
+    must_be_there(record)?;
     if changes.created + changes.modified + changes.deleted + changes.retyped == 0 {
         return Ok(None);
     }
@@ -212,6 +215,20 @@ pub(super) fn apply_chosen(
         Some(error) => Err(error.into()),
         None => Ok(outcome),
     }
+}
+
+/// Changes are applied to the directory that they were made from, and to no other.
+pub(super) fn must_be_there(record: &Record) -> Result<(), Failure> {
+    let Record { run, workspace, .. } = record;
+    if workspace.is_dir() {
+        return Ok(());
+    }
+    let (me, run) = (program(), run.short());
+    let place = Inert::path(workspace);
+    let error = anyhow::anyhow!("{place} is not there: it is where run {run} worked");
+    Err(Failure::from(error).hint(format!("put the directory back at {place}")).hint(format!(
+        "or take the changes to where it is now: {me} diff --patch {run} | git apply"
+    )))
 }
 
 fn judge(

@@ -29,6 +29,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::pager::paged;
 use crate::sealed::{Paths, Sealed, Words};
+use crate::settings;
 use judged::Judging;
 use paint::{Paint, When};
 
@@ -118,6 +119,11 @@ pub(crate) fn run(
     let ledger = if args.all { None } else { Some(Ledger::load(&sealed.set)?) };
     let mut view = View::new(sealed, ledger, moves)?;
     let (form, terminal) = (args.form(), std::io::stdout().is_terminal());
+    if matches!(form, Form::Unified | Form::Json)
+        && let Some(warning) = settings::gone(&view.sealed.record.workspace)
+    {
+        writeln!(std::io::stderr(), "warning: {warning}")?;
+    }
     let mut show = |out: &mut dyn Write| match form {
         Form::Unified => {
             let style = unified::Style::new(Paint::new(args.color), args.unified);

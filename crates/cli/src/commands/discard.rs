@@ -4,12 +4,14 @@ use std::io::Write;
 
 use anyhow::anyhow;
 use clap::Args;
-use cofferdam_sandbox::changes::Workspace;
-use cofferdam_sandbox::changes::discard::{Discarded, discard};
+use cofferdam_core::record::Record;
+use cofferdam_sandbox::changes::Selection;
+use cofferdam_sandbox::changes::discard as changes;
+use cofferdam_sandbox::changes::discard::{DiscardRequest, Discarded};
 use cofferdam_sandbox::state::StateDir;
 use serde_json::json as object;
 
-use super::apply::{failure, site};
+use super::apply::failure;
 use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -42,11 +44,8 @@ pub(crate) fn run(
     let me = program();
     let Sealed { record, paths, .. } = Sealed::open(&args.words, context)?;
     let run = record.run.short();
-    let state = StateDir::open(&context.state_dir)?;
-    let workspace = Workspace::open(&record.workspace)?;
-    let done = discard(site(&state, &record, &workspace, context), &paths.selection());
-    let Discarded { entries, applied, before, left, at_home } =
-        done.map_err(|error| failure(error, &record))?;
+    let done = discard(&record, &paths.selection(), context)?;
+    let Discarded { entries, applied, before, left, at_home } = done;
     if entries == 0 && applied > 0 {
         return Err(Failure::from(anyhow!("what was selected of run {run} is applied already"))
             .hint(format!("to take it back: {me} undo {run}")));
@@ -64,4 +63,21 @@ pub(crate) fn run(
         writeln!(out, "run {run}: discarded {entries} change{s}{rest}{kept}")?;
     }
     Ok(Exit::Fine)
+}
+
+/// Throws away what is pending of a selection, wherever the workspace is by now.
+pub(super) fn discard(
+    record: &Record,
+    selection: &Selection,
+    context: &Context,
+) -> Result<Discarded, Failure> {
+    let request = DiscardRequest {
+        state: &StateDir::open(&context.state_dir)?,
+        run: record.run,
+        sealed: record.changes.as_ref().map_or("", |changes| changes.manifest.as_str()),
+        workspace: &record.workspace,
+        actor: &context.actor,
+        selection,
+    };
+    changes::discard(request).map_err(|error| failure(error, record))
 }

@@ -11,7 +11,6 @@ use std::io::{BufWriter, Write};
 use anyhow::Context as _;
 use clap::Args;
 use cofferdam_core::changes::{Budgets, Gate, class};
-use cofferdam_core::config::Entries;
 use cofferdam_sandbox::changes::{EntryState, Inspector, Ledger, count_paths};
 
 use crate::allowed::Allowed;
@@ -58,8 +57,8 @@ pub(crate) fn run(
     }
     let mut sealed = Sealed::open(&args.words, context)?;
     let workspace = &sealed.record.workspace;
-    let resolved = settings::load(context, workspace, Entries::default())
-        .map_err(|error| error.failure(Exit::Failed))?;
+    let resolved =
+        settings::load_to_judge(context, workspace).map_err(|error| error.failure(Exit::Failed))?;
     settings::print_warnings(&resolved, &mut std::io::stderr().lock())?;
     let rules = resolved.settings().changes;
     let gate = Gate::new(&rules, &args.allowed.allowances(workspace, &context.cwd)?)?;
@@ -85,8 +84,9 @@ pub(crate) fn run(
 
     let budgets = Budgets::from(&rules.budget);
     let tree = match budgets.tree_worth_counting(&tally.totals) {
-        Some(limit) => Some(count_paths(workspace, limit)?),
-        None => None,
+        Some(limit) if workspace.is_dir() => Some(count_paths(workspace, limit)?),
+        // Of a directory that is not there nothing is a share.
+        _ => None,
     };
     let breaches = budgets.breaches(&tally.totals, tree);
     tally.commits = tally.commits && ways::are_there_commits(&sealed.record, context);

@@ -10,7 +10,7 @@ use cofferdam_sandbox::changes::undo::{Undo, UndoRequest, undo};
 use cofferdam_sandbox::state::StateDir;
 use serde_json::json as object;
 
-use super::apply::{failure, line, refused_json, site};
+use super::apply::{failure, line, must_be_there, refused_json, site};
 use crate::context::{Context, program};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -49,6 +49,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let mut sealed = Sealed::open(&args.words, context)?;
     sealed.check_paths()?;
+    must_be_there(&sealed.record)?;
     let Sealed { record, paths, .. } = sealed;
     let run = record.run.short();
     let state = StateDir::open(&context.state_dir)?;

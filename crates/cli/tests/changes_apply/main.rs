@@ -9,6 +9,7 @@ mod conflicts;
 mod copies;
 mod crashes;
 mod decisions;
+mod elsewhere;
 mod hunks;
 mod ignored;
 mod ledger;

@@ -2,17 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 use cofferdam_core::changes::{ChangePath, Node};
 use cofferdam_core::event::{Done, EventKind};
+use cofferdam_core::id::RunId;
 
-use super::apply::{ApplyError, NAMED, Site};
+use super::apply::{ApplyError, NAMED, scribe};
 use super::ledger::{EntryState, Ledger, Operation, OperationKind};
 use super::selection::{Part, Selection};
 use super::turn::Turn;
 use super::{ChangeSet, Objects, recover};
 use crate::ballast::Ballast;
 use crate::clock;
+use crate::runs::Store;
+use crate::state::StateDir;
 use crate::tree::remove_tree;
 
 /// What came of it.
@@ -29,16 +33,29 @@ pub struct Discarded {
     pub at_home: u64,
 }
 
+/// What is to be discarded. The workspace need not be there any more: only its name counts.
+#[derive(Debug)]
+pub struct DiscardRequest<'a> {
+    pub state: &'a StateDir,
+    pub run: RunId,
+    /// Hash of the manifest, as the run's record has it.
+    pub sealed: &'a str,
+    pub workspace: &'a Path,
+    pub actor: &'a str,
+    pub selection: &'a Selection,
+}
+
 /// Discards what is pending of the selection. A file that is to stay needs its directory, so the removal
 /// of that is discarded with it.
 ///
 /// It makes do with a full disk, because it is what makes room on one.
-pub fn discard(site: Site<'_>, selection: &Selection) -> Result<Discarded, ApplyError> {
-    let ballast = Ballast::of(site.state);
+pub fn discard(request: DiscardRequest<'_>) -> Result<Discarded, ApplyError> {
+    let DiscardRequest { state, run, sealed, workspace, actor, selection } = request;
+    let ballast = Ballast::of(state);
     ballast.ease();
-    let mut turn = Turn::take(site.state, site.workspace.path())?;
-    recover::take_over(&mut turn, site.state, site.actor)?;
-    let mut set = ChangeSet::open(&site.dir(), site.sealed)?;
+    let mut turn = Turn::take(state, workspace)?;
+    recover::take_over(&mut turn, state, actor)?;
+    let mut set = ChangeSet::open(&Store::new(state).dir(run), sealed)?;
     let mut ledger = Ledger::load(&set)?;
     let mut done = Discarded::default();
     let marks = choose(&mut set, &ledger, selection, &mut done)?;
@@ -72,7 +89,7 @@ pub fn discard(site: Site<'_>, selection: &Selection) -> Result<Discarded, Apply
             ledger: ledger.hash(),
             paths,
         };
-        site.scribe().event(EventKind::Discarded { done })?;
+        scribe(state, run, workspace, actor).event(EventKind::Discarded { done })?;
     }
     if all {
         remove(&objects)?;

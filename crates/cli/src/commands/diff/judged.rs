@@ -2,7 +2,6 @@
 
 use cofferdam_core::changes::manifest::Moment;
 use cofferdam_core::changes::{Allowances, Change, Entry, Gate, Judgement, Node};
-use cofferdam_core::config::Entries;
 use cofferdam_core::record::Record;
 use cofferdam_sandbox::changes::conflict::{self, Standing};
 use cofferdam_sandbox::changes::diff::Item;
@@ -39,7 +38,7 @@ impl Judging {
         set: &mut ChangeSet,
         context: &Context,
     ) -> Result<Self, Failure> {
-        let resolved = settings::load(context, &record.workspace, Entries::default())
+        let resolved = settings::load_to_judge(context, &record.workspace)
             .map_err(|error| error.failure(Exit::Failed))?;
         let gate = Gate::new(&resolved.settings().changes, &Allowances::default())?;
         let workspace = Workspace::open(&record.workspace).ok();

@@ -3,13 +3,13 @@
 use cofferdam_core::changes::{Allowances, ChangePath};
 use cofferdam_core::record::Record;
 use cofferdam_sandbox::changes::apply::{Intent, Outcome, Refused, Why};
-use cofferdam_sandbox::changes::discard::discard;
 use cofferdam_sandbox::changes::undo::{Undo, UndoRequest, undo};
 use cofferdam_sandbox::changes::{Selection, Workspace};
 use cofferdam_sandbox::state::StateDir;
 
 use super::order::{Deed, Order};
 use crate::commands::apply::{apply_chosen, failure, in_a_sentence, line, site};
+use crate::commands::discard::discard;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::faults::faults;
@@ -58,11 +58,8 @@ impl Deeds<'_> {
     }
 
     fn discard(&self, paths: &[ChangePath]) -> Result<Done, Failure> {
-        let state = StateDir::open(&self.context.state_dir)?;
-        let workspace = Workspace::open(&self.record.workspace)?;
-        let site = site(&state, self.record, &workspace, self.context);
-        let done = discard(site, &Selection::exactly(paths.iter().cloned()))
-            .map_err(|error| failure(error, self.record))?;
+        let chosen = Selection::exactly(paths.iter().cloned());
+        let done = discard(self.record, &chosen, self.context)?;
         let run = self.record.run.short();
         Ok(Done::Made(format!("run {run}: discarded {} changes", done.entries)))
     }
