@@ -7,10 +7,15 @@ use cofferdam_core::refusal::{Refusal, Rule};
 use cofferdam_sandbox::runs::FindError;
 
 use crate::exit::Exit;
+use crate::output::Unwritten;
 
 /// What to do about a full disk, where the error comes with nothing better.
 const MAKE_ROOM: &str = "make room: `cofferdam discard` throws away what a run changed, and `cofferdam gc --older-than \
                          1h` removes runs";
+
+/// The same where it is not a disk of ours: nothing that we keep has to go for it.
+const MAKE_ROOM_THERE: &str =
+    "standard output goes to where there is no room: make some there, or send it elsewhere";
 
 /// Whether a disk was full.
 fn is_for_want_of_space(error: &anyhow::Error) -> bool {
@@ -28,7 +33,10 @@ fn remedy(error: &anyhow::Error) -> Option<&'static str> {
              lists all that there are",
         ),
         Some(FindError::Ambiguous { .. }) => Some("say more of its id"),
-        Some(FindError::State(_)) | None => is_for_want_of_space(error).then_some(MAKE_ROOM),
+        Some(FindError::State(_)) | None => {
+            let remedy = if Unwritten::is_in(error) { MAKE_ROOM_THERE } else { MAKE_ROOM };
+            is_for_want_of_space(error).then_some(remedy)
+        }
     }
 }
 

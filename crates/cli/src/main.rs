@@ -13,6 +13,7 @@ mod failure;
 mod faults;
 mod json;
 mod offered;
+mod output;
 mod pager;
 mod progress;
 mod remote;
@@ -38,6 +39,7 @@ use commands::{
 use context::{Context, Whereabouts};
 use exit::Exit;
 use failure::Failure;
+use output::Output;
 
 /// A sandbox for AI coding agents: run anything inside; nothing reaches the host until you say so.
 #[derive(Debug, Parser)]
@@ -155,7 +157,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     }
     if let Command::Completions(args) = &cli.command {
         // Whoever packages this program has no home.
-        return completions::run(args, &mut Cli::command(), &mut io::stdout().lock());
+        return completions::run(args, &mut Cli::command(), &mut Output::hold());
     }
     let context = Context::from_environment(cli.command.whereabouts())
         .map_err(|error| Failure::new(or_not_run(Exit::Failed), error))?;
@@ -166,7 +168,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     if let Command::Serve(args) = &cli.command {
         return serve::run(args, &context);
     }
-    let out = &mut io::stdout().lock();
+    let out = &mut Output::hold();
     match &cli.command {
         Command::Run(args) => run_command::run(args, &context, out),
         Command::Step(args) => step::run(args, &context, out),

@@ -203,6 +203,37 @@ fn a_completion_script_that_cannot_be_written_is_an_error_and_no_panic() {
     }
 }
 
+/// Whoever is told to throw something away for want of room may do so, and it was another's disk.
+#[test]
+fn a_full_place_for_our_own_words_is_no_reason_to_throw_anything_away() {
+    let env = env();
+    env.file("f", "old\n");
+    let stage = ["run", "--quiet", "--sandbox", "native", "--relax", "limits", "--"];
+    env.run(stage.iter().chain(&["sh", "-c", "echo new > f"])).assert_exit(0);
+    for words in [
+        &["runs"][..],
+        &["runs", "--json"],
+        &["show", "--json"],
+        &["diff"],
+        &["diff", "--json"],
+        &["run", "--json", "--sandbox", "local", "--", "true"],
+        &["completions", "bash"],
+    ] {
+        let mut full = env.cofferdam();
+        full.args(words);
+        full.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+        let output = full.stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
+        assert!(
+            said.contains("cannot write to standard output: No space left"),
+            "{words:?}: {said}"
+        );
+        assert!(said.contains("send it elsewhere"), "{words:?}: {said}");
+        assert!(!said.contains("discard") && !said.contains("gc"), "{words:?}: {said}");
+    }
+}
+
 #[test]
 fn a_variable_says_yes_and_no_in_any_words_and_a_wrong_one_is_named() {
     let env = env();
