@@ -6,6 +6,7 @@ use clap::Args;
 use cofferdam_core::id::RunId;
 use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::record::Record;
+use cofferdam_core::spec::Purpose;
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::{StateDir, StateError};
 use serde_json::{Value, json as object};
@@ -71,7 +72,7 @@ pub(crate) fn run(
                     record.backend.map_or("-".to_owned(), |b| b.to_string()),
                     outcome(record),
                 ];
-                table.row_and(cells, &Rendered::command(&record.command));
+                table.row_and(cells, &what_ran(record));
             }
             Err(error) => table.row([id.short(), String::new(), String::new(), format!("{error}")]),
         }
@@ -83,11 +84,25 @@ pub(crate) fn run(
 fn brief(id: RunId, record: &Result<Record, StateError>) -> Value {
     match record {
         Ok(record) => object!({
-            "run": id, "command": record.command, "workspace": record.workspace,
+            "run": id, "purpose": purpose(record), "command": record.command, "workspace": record.workspace,
             "backend": record.backend, "outcome": record.outcome, "output": record.output,
             "started_at": record.started_at, "finished_at": record.finished_at,
         }),
         Err(error) => object!({ "run": id, "error": error.to_string() }),
+    }
+}
+
+fn purpose(record: &Record) -> Purpose {
+    record.plan.as_ref().map_or(Purpose::Command, |plan| plan.purpose)
+}
+
+/// The command; of what has none, what it was.
+pub(crate) fn what_ran(record: &Record) -> Rendered {
+    let said = record.outcome.as_ref().and_then(|outcome| outcome.message.as_deref());
+    match purpose(record) {
+        Purpose::Command => Rendered::command(&record.command),
+        Purpose::Session => Rendered::inert("a session"),
+        Purpose::Look => Rendered::line(said.unwrap_or("a look at a session")),
     }
 }
 

@@ -9,12 +9,11 @@ use cofferdam_core::record::{ChangeSummary, Record};
 use cofferdam_sandbox::runs::Store;
 use cofferdam_sandbox::state::StateDir;
 
-use super::runs::outcome;
+use super::runs::{outcome, what_ran};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
-use crate::rendered::Rendered;
 
 /// Show one run: what was asked, what was read back, how it ended.
 #[derive(Debug, Args)]
@@ -114,7 +113,7 @@ fn result(store: &Store, record: &Record, out: &mut dyn Write) -> Result<Exit, F
 
 fn print(record: &Record, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "{:<11} {}", "run", record.run)?;
-    writeln!(out, "{:<11} {}", "command", Rendered::command(&record.command))?;
+    writeln!(out, "{:<11} {}", "command", what_ran(record))?;
     let mut line = |name: &str, value: String| writeln!(out, "{name:<11} {}", Inert::line(&value));
     line("workspace", record.workspace.display().to_string())?;
     line("actor", record.actor.clone())?;

@@ -131,3 +131,21 @@ fn a_file_that_both_sides_edit_is_merged() {
         assert_eq!(merged, "inside\ntwo\nthree\nfour\nfive\nsix\noutside\n");
     });
 }
+
+/// Neither has a command of its own, and each says what it is, to people as to programs.
+#[test]
+fn a_session_and_a_look_at_it_are_listed_as_what_they_are() {
+    let env = TestEnv::with_binary(BINARY);
+    let session = Session::start(&env, &[]);
+    session.exec(&[], "echo x > f").assert_exit(0);
+    env.run(["diff", "--session", &session.id, "--name-only"]).assert_exit(0);
+    let json = env.run(["runs", "--json"]).assert_exit(0).json();
+    let said = json[0]["outcome"]["message"].as_str().unwrap().to_owned();
+    assert!(said.starts_with("a look at session "), "{json}");
+    assert_eq!((&json[0]["purpose"], &json[1]["purpose"]), (&"look".into(), &"session".into()));
+    let listed = env.run(["runs"]);
+    let lines: Vec<String> = listed.stdout_text().lines().map(str::to_owned).collect();
+    assert!(lines[1].ends_with(&said), "{lines:?}");
+    assert!(lines[2].ends_with("  a session"), "{lines:?}");
+    env.run(["show", &session.id]).assert_stdout_has("command     a session\n");
+}
