@@ -85,6 +85,11 @@ impl Client {
         self.base.as_str().trim_end_matches('/')
     }
 
+    /// Whether it is on this host, and the paths of one are those of the other.
+    pub fn is_here(&self) -> bool {
+        self.base.host_str().is_some_and(address::is_here)
+    }
+
     async fn get<T: DeserializeOwned>(&self, path: impl Into<String>) -> Result<T, ClientError> {
         self.ask(Question::new(Method::GET, path)).await
     }

@@ -1,10 +1,12 @@
 //! `cofferdam project`: projects of a server.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use cofferdam_core::control::project::{NewProject, Project};
 use cofferdam_core::inert::Inert;
+use cofferdam_core::paths::clean_absolute;
 
 use super::task::project as find;
 use crate::context::Context;
@@ -41,10 +43,10 @@ struct CreateArgs {
     name: String,
     /// The directory, on the runners' host [default: the current directory].
     #[arg(long, value_name = "DIR", default_value = ".")]
-    root: std::path::PathBuf,
+    root: PathBuf,
     /// A path that tasks may mount beside it; may be given more than once.
     #[arg(long, value_name = "PATH")]
-    allow: Vec<std::path::PathBuf>,
+    allow: Vec<PathBuf>,
     /// How many of its tasks may run at once.
     #[arg(long, value_name = "N")]
     max_running: Option<u32>,
@@ -100,8 +102,13 @@ pub(crate) fn run(
 }
 
 fn create(args: &CreateArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let text = |path: &std::path::PathBuf| {
-        let path = context.resolve(path);
+    let remote = args.remote.open(context)?;
+    let text = |path: &PathBuf| {
+        let path = match path.is_absolute() && !remote.client().is_here() {
+            // What it leads to is for the other host to know.
+            true => path.clone(),
+            false => clean(&context.resolve(path)),
+        };
         path.to_str().map(str::to_owned).ok_or_else(|| {
             Failure::usage(format!(
                 "{} is not text: the API has no other paths",
@@ -116,13 +123,20 @@ fn create(args: &CreateArgs, context: &Context, out: &mut dyn Write) -> Result<E
         max_running: args.max_running,
         default_role: args.default_role.clone(),
     };
-    let remote = args.remote.open(context)?;
     let project = remote.ask(remote.client().create_project(&asked))?;
     match args.json {
         true => json::print(out, &project)?,
         false => writeln!(out, "{} {}", project.id, Inert::line(&project.name))?,
     }
     Ok(Exit::Fine)
+}
+
+/// Without `.`, `..` and links, where it is there; else without the first two, as far as the words tell.
+fn clean(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path)
+        .ok()
+        .or_else(|| clean_absolute(path))
+        .unwrap_or_else(|| path.to_owned())
 }
 
 fn list(args: &LsArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, Failure> {

@@ -11,6 +11,7 @@ mod containers;
 mod cut;
 mod path;
 mod place;
+mod projects;
 mod runners;
 mod tls;
 mod tokens;

@@ -77,7 +77,7 @@ impl Address {
     }
 }
 
-fn is_here(host: &str) -> bool {
+pub(super) fn is_here(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

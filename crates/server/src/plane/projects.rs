@@ -164,6 +164,11 @@ pub(super) async fn get(db: &mut AnyConnection, id: &str) -> Result<Project, Pla
 fn check(asked: &NewProject) -> Result<(), PlaneError> {
     admission::name("name", &asked.name)?;
     let absolute = |field: &str, path: &str| {
+        // To a comparison of paths a `.` is not there; to whoever reads the project it is.
+        if path.starts_with('/') && path.split('/').any(|part| [".", ".."].contains(&part)) {
+            let message = format!("{path:?} has `.` or `..` in it");
+            return Err(PlaneError::field(field, message, "write the path that it stands for"));
+        }
         let clean = clean_absolute(Path::new(path)).filter(|clean| clean == Path::new(path));
         if clean.is_some() && !path.contains('\0') {
             return Ok(());
