@@ -42,6 +42,17 @@ enum WorkflowCommand {
 
 /// Make a template of a file, as the API takes it.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam workflow create release.json
+
+A file of two steps, of which the second waits for the first and for a yes. PROJECT is an id, as
+`cofferdam project ls` shows it; docs/usage/tasks.md has a longer one:
+  {\"project\": \"PROJECT\", \"name\": \"release\", \"steps\": [
+    {\"name\": \"test\",
+     \"task\": {\"execution_mode\": \"isolated-worktree\", \"command\": [\"make\", \"test\"]}},
+    {\"name\": \"pack\", \"depends_on\": [\"test\"],
+     \"task\": {\"execution_mode\": \"isolated-worktree\", \"command\": [\"make\", \"pack\"],
+              \"requires_approval\": true}}]}")]
 struct CreateArgs {
     /// JSON with `project`, `name` and `steps`.
     file: PathBuf,

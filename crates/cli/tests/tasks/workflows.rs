@@ -7,6 +7,38 @@ use serde_json::{Value, json};
 
 use crate::place::{BINARY, Place};
 
+/// The page's file, of a project that is there, is taken as it stands.
+#[test]
+fn the_file_that_is_shown_is_one_that_a_server_takes() {
+    const PAGE: &str = include_str!("../../../../docs/usage/tasks.md");
+    let shown = PAGE.split_once("```json release.json\n").unwrap().1.split_once("```").unwrap().0;
+    let env = TestEnv::with_binary(BINARY);
+    let place = Place::with(&env, None, &["--no-runner"]);
+    let project = place.run(&["project", "create", "shop", "--json"]).assert_exit(0).json();
+    let of_the_page: Value = serde_json::from_str(shown).unwrap();
+    let help = place.run(&["workflow", "create", "--help"]).stdout_text().into_owned();
+    let (_, of_the_help) = help.split_once("{\"project\": \"PROJECT\"").unwrap();
+    let of_the_help = format!("{{\"project\": \"PROJECT\"{of_the_help}");
+    let of_the_help: Value = serde_json::from_str(&of_the_help).unwrap();
+    for (name, mut template) in [("page", of_the_page), ("help", of_the_help)] {
+        template["project"] = project["id"].clone();
+        template["name"] = name.into();
+        let file = env.top().join("release.json");
+        fs::write(&file, template.to_string()).unwrap();
+        let made = place.run(&["workflow", "create", file.to_str().unwrap(), "--json"]);
+        let made = made.assert_exit(0).json();
+        let steps = made["steps"].as_array().unwrap();
+        assert_eq!(steps[1]["depends_on"][0], steps[0]["name"]);
+        assert_eq!(steps[1]["task"]["requires_approval"], true);
+        let run = place.run(&["workflow", "start", made["id"].as_str().unwrap(), "--json"]);
+        let run = run.assert_exit(0).json();
+        assert_eq!(
+            (&run["steps"][0]["state"], &run["steps"][1]["state"]),
+            (&json!("started"), &json!("waiting"))
+        );
+    }
+}
+
 #[test]
 fn runs_of_workflows_are_listed_page_by_page() {
     let env = TestEnv::with_binary(BINARY);
