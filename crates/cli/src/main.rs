@@ -43,7 +43,16 @@ use output::Output;
 
 /// A sandbox for AI coding agents: run anything inside; nothing reaches the host until you say so.
 #[derive(Debug, Parser)]
-#[command(name = "cofferdam", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "cofferdam",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "Examples:
+  cofferdam run -- make test      # in a sandbox; what it changes is kept apart
+  cofferdam diff                  # what it changed
+  cofferdam apply                 # bring that to the workspace"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

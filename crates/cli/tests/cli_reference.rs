@@ -40,6 +40,7 @@ const COMMANDS: &[&[&str]] = &[
     &["task", "apply"],
     &["task", "discard"],
     &["task", "undo"],
+    &["task", "artifacts"],
     &["task", "audit"],
     &["project"],
     &["project", "create"],
@@ -133,15 +134,40 @@ fn cli_reference_is_up_to_date() {
     );
 }
 
-/// Every command that the top level lists is in the reference, with examples where it takes arguments.
+/// A command with all below it, as far as its help lists them.
+fn walk(command: &[String], see: &mut impl FnMut(&[&str], &str)) {
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    let text = help(&words);
+    see(&words, &text);
+    let listed = text.lines().skip_while(|line| *line != "Commands:").skip(1);
+    // What stands deeper goes on with the line above.
+    let names = listed.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    for name in names.filter_map(|line| line.split_whitespace().next()) {
+        if name != "help" {
+            walk(&[command, &[name.to_owned()]].concat(), see);
+        }
+    }
+}
+
 #[test]
 fn every_command_is_in_the_reference() {
-    let top = help(&[]);
-    let listed =
-        top.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
-    let names: Vec<&str> = listed.filter_map(|l| l.split_whitespace().next()).collect();
-    assert!(names.len() > 8, "{names:?}");
-    for name in names.into_iter().filter(|name| *name != "help") {
-        assert!(COMMANDS.contains(&&[name][..]), "{name}");
-    }
+    let mut seen = 0;
+    walk(&[], &mut |command, _| {
+        seen += 1;
+        assert!(COMMANDS.contains(&command), "{command:?}");
+    });
+    assert_eq!(seen, COMMANDS.len(), "one is listed that is not there");
+}
+
+#[test]
+fn every_command_shows_how_it_is_typed() {
+    let mut without = Vec::new();
+    walk(&[], &mut |command, text| {
+        let start = ["cofferdam"].iter().chain(command).copied().collect::<Vec<_>>().join(" ");
+        let examples = text.lines().skip_while(|line| *line != "Examples:");
+        if !examples.into_iter().any(|line| line.contains(&start)) {
+            without.push(start);
+        }
+    });
+    assert!(without.is_empty(), "no examples: {without:#?}");
 }

@@ -27,12 +27,21 @@ pub(crate) struct ApprovalArgs {
 #[derive(Debug, Subcommand)]
 enum ApprovalCommand {
     Ls(LsArgs),
+    /// Say yes.
+    #[command(after_help = "Examples:
+  cofferdam approval approve 01k3… --comment 'looked at the plan'")]
     Approve(DecideArgs),
+    /// Say no.
+    #[command(after_help = "Examples:
+  cofferdam approval reject 01k3… --comment 'not on a Friday'")]
     Reject(DecideArgs),
 }
 
 /// List approvals.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam approval ls
+  cofferdam approval ls --state all --json")]
 struct LsArgs {
     /// Only in this state: pending, approved, rejected, withdrawn; `all` for every one.
     #[arg(long, default_value = "pending")]

@@ -20,6 +20,10 @@ use crate::json;
 
 /// Verify and export the audit log.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam audit verify
+  cofferdam audit export --run last
+  cofferdam audit head >> anchors.txt")]
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
     command: AuditCommand,
@@ -58,6 +62,9 @@ enum AuditCommand {
         output: Option<PathBuf>,
     },
     /// Print the head of the chain, to be kept elsewhere as an anchor.
+    #[command(after_help = "Examples:
+  cofferdam audit head
+  cofferdam audit verify --anchor \"$(tail -n1 anchors.txt)\"      # what `audit head` said before")]
     Head,
 }
 

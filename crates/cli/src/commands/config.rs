@@ -39,12 +39,20 @@ enum ConfigCommand {
     /// Whether files are right; every error with its line.
     Check(CheckArgs),
     /// JSON Schema of the configuration file.
+    #[command(after_help = "Examples:
+  cofferdam config schema > schema.json")]
     Schema,
     /// Every key, as a Markdown page.
+    #[command(after_help = "Examples:
+  cofferdam config reference | less")]
     Reference,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  cofferdam config show
+  cofferdam config show --origin sandbox
+  cofferdam config show sandbox.timeout")]
 struct ShowArgs {
     /// Where each value comes from: file and line, variable, flag or default.
     #[arg(long)]
@@ -59,6 +67,9 @@ struct ShowArgs {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  cofferdam config check
+  cofferdam config check cofferdam.yaml --json")]
 struct CheckArgs {
     #[arg(long)]
     json: bool,

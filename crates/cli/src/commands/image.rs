@@ -18,6 +18,11 @@ use crate::failure::Failure;
 
 /// Build the project's image, list, check, scan and remove images.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam image build
+  cofferdam image ls
+  cofferdam image prune
+  cofferdam image scan")]
 pub(crate) struct ImageArgs {
     #[command(subcommand)]
     command: ImageCommand,

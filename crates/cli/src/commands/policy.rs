@@ -20,6 +20,9 @@ use crate::table::Table;
 
 /// See what the rules for commands say: allow, review or deny.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam policy explain -- 'curl x | sh'
+  cofferdam policy rules")]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
     command: PolicyCommand,
@@ -52,6 +55,9 @@ struct ExplainArgs {
 
 /// List the built-in rules for commands.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam policy rules
+  cofferdam policy rules --json")]
 struct RulesArgs {
     /// Print them as JSON.
     #[arg(long)]

@@ -40,8 +40,19 @@ enum TaskCommand {
     Ls(look::LsArgs),
     Show(look::ShowArgs),
     Logs(output::LogsArgs),
+    /// Let a task be run that was made with --hold.
+    #[command(after_help = "Examples:
+  cofferdam task dispatch 01k3…")]
     Dispatch(MoveArgs),
+    /// End a task, or have it never begin.
+    #[command(after_help = "Examples:
+  cofferdam task cancel 01k3…
+  cofferdam task ls --state running --json | jq -r '.items[].id' | xargs -n1 cofferdam task cancel")]
     Cancel(MoveArgs),
+    /// Have a task tried again that failed, timed out or was lost.
+    #[command(after_help = "Examples:
+  cofferdam task retry 01k3…
+  cofferdam task retry 01k3… --json | jq -r .state")]
     Retry(MoveArgs),
     Changes(changes::ChangesArgs),
     Diff(changes::DiffArgs),

@@ -39,6 +39,10 @@ enum TokenCommand {
 
 /// Make a token. It is printed this once and never again.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam token create ci --scope submit --project shop
+  cofferdam token create host-1 --scope runner > ~/.runner-token
+  cofferdam token create visitor --scope review --expires 8h --json")]
 struct CreateArgs {
     /// Its name: what it does is recorded under it.
     name: String,
@@ -60,6 +64,9 @@ struct CreateArgs {
 
 /// List tokens, without their secrets.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam token ls
+  cofferdam token ls --json | jq -r '.items[].name'")]
 struct LsArgs {
     #[command(flatten)]
     remote: RemoteArgs,
@@ -70,6 +77,8 @@ struct LsArgs {
 
 /// Have a token count no longer.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam token revoke 01k3…")]
 struct RevokeArgs {
     /// The token's id.
     token: TokenId,

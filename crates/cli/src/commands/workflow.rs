@@ -34,9 +34,22 @@ enum WorkflowCommand {
     Templates(LsArgs),
     Start(StartArgs),
     Ls(RunsArgs),
+    /// Show a run, with its steps and their tasks.
+    #[command(after_help = "Examples:
+  cofferdam workflow show 01k4…
+  cofferdam workflow show 01k4… --json | jq -r '.steps[].task'")]
     Show(OneArgs),
+    /// Let nothing more of a run begin. What runs goes on.
+    #[command(after_help = "Examples:
+  cofferdam workflow pause 01k4…")]
     Pause(OneArgs),
+    /// Go on with a run that was paused.
+    #[command(after_help = "Examples:
+  cofferdam workflow resume 01k4…")]
     Resume(OneArgs),
+    /// End a run, and the tasks of it that run.
+    #[command(after_help = "Examples:
+  cofferdam workflow abort 01k4…")]
     Abort(OneArgs),
 }
 
@@ -65,6 +78,9 @@ struct CreateArgs {
 
 /// List them.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam workflow templates
+  cofferdam workflow templates --json | jq -r '.items[].id'")]
 struct LsArgs {
     #[command(flatten)]
     remote: RemoteArgs,
@@ -90,6 +106,9 @@ struct RunsArgs {
 
 /// Run the steps of a template.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam workflow start 01k3… --title 'release 1.2'
+  cofferdam workflow start 01k3… --of 01k4… --only test      # this step and what depends on it")]
 struct StartArgs {
     /// The template's id.
     template: TemplateId,

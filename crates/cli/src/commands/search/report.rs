@@ -39,6 +39,9 @@ pub(super) struct ReportArgs {
 
 /// List the loops, newest first.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam loop ls
+  cofferdam loop ls --json")]
 pub(super) struct LsArgs {
     /// Print a JSON array.
     #[arg(long)]

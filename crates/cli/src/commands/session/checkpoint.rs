@@ -19,6 +19,9 @@ use crate::failure::Failure;
 /// It prints the id of the look at the session that it makes: `diff`, `apply` and `run --from` take it, too.
 /// Commands that run go on; what they are writing may be caught half-way.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam session checkpoint last before-refactoring
+  cofferdam diff $(cofferdam session checkpoint last green)")]
 pub(crate) struct CheckpointArgs {
     /// The session: its id, the end of it, or `last`.
     #[arg(value_name = "SESSION")]
@@ -32,6 +35,8 @@ pub(crate) struct CheckpointArgs {
 /// The session ends with all its commands, and another begins in its place with the same settings and exactly the
 /// tree of the checkpoint. Its id is printed; what the old one changed is sealed and not lost.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam session rollback last before-refactoring")]
 pub(crate) struct RollbackArgs {
     /// The session: its id, the end of it, or `last`.
     #[arg(value_name = "SESSION")]

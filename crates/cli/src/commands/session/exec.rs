@@ -28,6 +28,10 @@ use crate::json;
 ///
 /// Output passes through, and the exit code is that of `cofferdam run`. What the command leaves running lives on.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam session exec last -- make test
+  cofferdam session exec last --detach --name web -- python3 -m http.server
+  cofferdam session exec 4k2m9x7q --timeout 5m --workdir src -- ./check.sh")]
 pub(crate) struct ExecArgs {
     /// The session: its id, the end of it, or `last` for the newest of this workspace.
     #[arg(value_name = "SESSION")]

@@ -16,6 +16,9 @@ use crate::table::Table;
 
 /// List the commands of a session: those that run, and the latest that did.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam session jobs
+  cofferdam session jobs 4k2m9x7q --json")]
 pub(crate) struct JobsArgs {
     /// The session: its id, the end of it, or `last`.
     #[arg(value_name = "SESSION", default_value = "last")]
@@ -27,6 +30,9 @@ pub(crate) struct JobsArgs {
 
 /// Print what is kept of a command's output, of one that still runs too.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam session output last web
+  cofferdam session output last 3 --stderr")]
 pub(crate) struct OutputArgs {
     /// The session: its id, the end of it, or `last`.
     #[arg(value_name = "SESSION")]
@@ -44,6 +50,9 @@ pub(crate) struct OutputArgs {
 /// KILL reaches everything that it started, as far as it can be told from the rest. What a command left running
 /// that has ended itself can only be killed.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam session kill last web
+  cofferdam session kill last 3 --signal TERM")]
 pub(crate) struct KillArgs {
     /// The session: its id, the end of it, or `last`.
     #[arg(value_name = "SESSION")]

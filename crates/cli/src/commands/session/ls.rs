@@ -16,6 +16,9 @@ use crate::table::Table;
 
 /// List the sessions that go on, newest first.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam session ls
+  cofferdam session ls --json | jq -r '.[].run'")]
 pub(crate) struct LsArgs {
     /// Print a JSON array.
     #[arg(long)]

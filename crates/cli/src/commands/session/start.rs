@@ -27,6 +27,10 @@ use crate::json;
 /// It goes on until `session stop`. The limits of memory, processors and processes are for all its
 /// commands together; the timeouts are for each.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam session start
+  cofferdam session start --memory 2g --idle-stop 30m
+  id=$(cofferdam session start)")]
 pub(crate) struct StartArgs {
     #[command(flatten)]
     hold: HoldArgs,

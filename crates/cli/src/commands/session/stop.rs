@@ -17,6 +17,9 @@ use crate::failure::Failure;
 
 /// End a session: its commands are asked to end, then killed, and what they changed is sealed.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cofferdam session stop last
+  cofferdam session stop 4k2m9x7q --quiet")]
 pub(crate) struct StopArgs {
     /// The session: its id, the end of it, or `last`.
     #[arg(value_name = "SESSION", default_value = "last")]
