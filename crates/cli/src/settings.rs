@@ -26,6 +26,9 @@ use crate::failure::{Failure, refused};
 use project::ProjectFile;
 use trust::TrustStore;
 
+/// What helps where a file is wrong.
+pub(crate) const REFERENCE: &str = "`cofferdam config reference` lists every key";
+
 /// Why there are no settings. It has no exit code of its own: to `run` it means that nothing ran, to other
 /// commands that they failed, so each says which in [`LoadError::failure`].
 #[derive(Debug)]
@@ -45,8 +48,7 @@ impl LoadError {
         match self {
             Self::Config(errors) => {
                 let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
-                Failure::new(exit, anyhow!("{}", lines.join("\n")))
-                    .hint("`cofferdam config reference` lists every key")
+                Failure::new(exit, anyhow!("{}", lines.join("\n"))).hint(REFERENCE)
             }
             Self::Refused(refusal) => Failure { exit, ..refused(&refusal) },
             Self::Misplaced { error, remedy } => Failure::new(exit, error).hint(remedy),

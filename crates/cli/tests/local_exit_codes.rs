@@ -203,6 +203,29 @@ fn a_completion_script_that_cannot_be_written_is_an_error_and_no_panic() {
     }
 }
 
+#[test]
+fn what_goes_wrong_for_want_of_a_name_or_a_file_says_what_to_type() {
+    let env = env();
+    env.file("bad.yaml", "sandbox: {modus: stage}\n");
+    let stage = ["run", "--quiet", "--sandbox", "native", "--relax", "limits", "--"];
+    env.run(stage.iter().chain(&["sh", "-c", "echo new > f"])).assert_exit(0);
+    for (words, exit, remedy) in [
+        (&["undo"][..], 1, "`cofferdam runs` lists them"),
+        (&["apply", "--hunk", "x"], 2, "--hunk src/lib.rs:1,3"),
+        (&["loop", "nofile"], 125, "docs/usage/loop.md"),
+        (&["check", "nofile"], 1, "or `-` for standard input"),
+    ] {
+        let said = env.run(words);
+        let text = said.assert_exit(exit).stderr_text().into_owned();
+        let remedies: Vec<&str> = text.lines().filter(|l| l.starts_with("remedy: ")).collect();
+        assert!(matches!(remedies[..], [one] if one.contains(remedy)), "{words:?}: {text}");
+    }
+    let said = env.run(["config", "check", "bad.yaml"]);
+    said.assert_exit(1).assert_stdout_has("error: bad.yaml:1: ");
+    said.assert_stdout_has("\nremedy: `cofferdam config reference` lists every key\n");
+    assert!(env.run(["config", "check", "--json", "bad.yaml"]).json().is_array());
+}
+
 /// Whoever is told to throw something away for want of room may do so, and it was another's disk.
 #[test]
 fn a_full_place_for_our_own_words_is_no_reason_to_throw_anything_away() {

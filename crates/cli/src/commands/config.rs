@@ -154,6 +154,9 @@ fn check_files(args: &CheckArgs, context: &Context, out: &mut dyn Write) -> Resu
         checked.iter().try_for_each(|file| file.print(out))?;
     }
     let right = checked.iter().all(|file| file.errors.is_empty());
+    if checked.iter().any(|file| file.is_misread) && !args.json {
+        writeln!(out, "remedy: {}", settings::REFERENCE)?;
+    }
     Ok(if right { Exit::Fine } else { Exit::Failed })
 }
 
@@ -191,6 +194,8 @@ struct Checked {
     errors: Vec<Json>,
     said: Vec<String>,
     warnings: Vec<String>,
+    /// It was read, and what it says is wrong.
+    is_misread: bool,
 }
 
 impl Checked {
@@ -200,6 +205,7 @@ impl Checked {
             errors: Vec::new(),
             said: Vec::new(),
             warnings: Vec::new(),
+            is_misread: false,
         };
         let name = path.to_string_lossy();
         let text = File::open(context.resolve(path))
@@ -244,6 +250,7 @@ impl Checked {
     }
 
     fn refuse(&mut self, errors: &[ConfigError]) {
+        self.is_misread |= !errors.is_empty();
         self.said.extend(errors.iter().map(ToString::to_string));
         self.errors.extend(errors.iter().map(|error| object!(error)));
     }

@@ -71,7 +71,8 @@ pub(crate) fn run(
     match undone {
         Undo::Refused(_) if args.json => Ok(Exit::Undecided),
         Undo::Refused(refused) => Err(refusal(&run, &refused)),
-        Undo::Nothing => Err(Failure::from(anyhow!("nothing of run {run} is applied"))),
+        Undo::Nothing => Err(Failure::from(anyhow!("nothing of run {run} is applied"))
+            .hint("name the run whose apply is to be taken back: `cofferdam runs` lists them")),
         Undo::Undone { of, entries, discarded } if speaks => {
             let s = if entries == 1 { "" } else { "s" };
             let now = match (discarded, entries - discarded) {

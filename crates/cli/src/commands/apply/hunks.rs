@@ -50,6 +50,7 @@ fn parse(word: &OsStr) -> Result<(OsString, Hunks), Failure> {
     let wrong = || {
         let word = Inert::os(word);
         Failure::usage(format!("--hunk {word} is not of the form PATH:N,N or PATH:N,N@MARK"))
+            .hint("`cofferdam diff` numbers the hunks of each file: --hunk src/lib.rs:1,3")
     };
     let bytes = word.as_bytes();
     let colon = bytes.iter().rposition(|byte| *byte == b':').ok_or_else(wrong)?;

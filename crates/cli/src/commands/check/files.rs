@@ -47,7 +47,13 @@ pub(super) fn find(
         let whole = cwd.join(path);
         let found =
             std::fs::metadata(&whole).with_context(|| format!("cannot find {}", Inert::path(path)));
-        match found?.is_dir() {
+        let found = found.map_err(|error| {
+            Failure::from(error).hint(format!(
+                "name files or directories as they are seen from {}, or `-` for standard input",
+                Inert::path(cwd)
+            ))
+        })?;
+        match found.is_dir() {
             true => below(path, &mut files)?,
             false => files.push(File { path: path.clone(), is_found: false }),
         }

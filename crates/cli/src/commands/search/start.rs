@@ -43,7 +43,11 @@ pub(super) fn run(
     let full = context.resolve(path);
     let shown = Inert::path(path).to_string();
     let opened = File::open(&full).with_context(|| format!("cannot read {shown}"));
-    let text = opened.and_then(|file| settings::text(path, file)).map_err(not_run)?;
+    let opened = opened.map_err(|error| {
+        not_run(error)
+            .hint("name a loop's file: docs/usage/loop.md shows one, `cofferdam loop ls` lists the loops that were")
+    })?;
+    let text = settings::text(path, opened).map_err(not_run)?;
     let file = LoopFile::parse(&text, &path.to_string_lossy()).map_err(|errors| {
         let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
         not_run(anyhow!("{}", lines.join("\n"))).hint("docs/usage/loop.md describes every key")
