@@ -150,3 +150,35 @@ fn the_hunks_of_a_file_are_applied_one_after_the_other() {
     here([true, true, true]);
     person.leave();
 }
+
+/// A file that was moved is one line of the list: with one of its names applied and the other not, there would be two of it.
+#[test]
+#[cfg_attr(not(feature = "test-browser"), ignore = "needs a browser: cargo xtask test")]
+fn a_moved_file_is_applied_and_discarded_under_both_its_names() {
+    let server = Server::start();
+    let person = Person::signed_in(&server);
+    let browser = &person.browser;
+    let project = person.project(&server);
+    let task = person.succeeded(&project, "mv app.yaml conf.yaml", Value::Null);
+    browser.press("Review changes");
+    browser.wait_for("document.querySelectorAll('[role=treeitem]').length === 1");
+    let tree = server.worktree(&task);
+    let are = || ["app.yaml", "conf.yaml"].map(|name| tree.join(name).exists());
+
+    choose(&person, "conf.yaml");
+    browser.press("Apply");
+    browser.wait_for_text("Apply 1 change?");
+    browser.click("//dialog//button[normalize-space()='Apply']");
+    browser.wait_for_text("Applied: 1 created, 1 deleted");
+    assert_eq!(are(), [false, true]);
+    browser.wait_for_text("Nothing is pending");
+
+    browser.press("Undo");
+    browser.wait_for("document.querySelectorAll('[role=treeitem]').length === 1");
+    assert_eq!(are(), [true, false]);
+    choose(&person, "conf.yaml");
+    browser.press("Discard");
+    browser.click("//dialog//button[normalize-space()='Discard']");
+    browser.wait_for_text("Nothing is pending");
+    person.leave();
+}

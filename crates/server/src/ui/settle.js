@@ -5,6 +5,9 @@ import { name, nodes } from "./inert.js";
 import { dialog, say } from "./notes.js";
 import { count } from "./words.js";
 
+/** Both names of what was moved: with one applied and the other left there would be two of it. */
+const names = ({ from, from_b64: isNoText, path }) => (from && !isNoText ? [from, path] : [path]);
+
 /** Asks; requests to be made one after the other, as `[verb, body]`. None where the user thinks better of it. */
 export async function settle(verb, entries, partly, isLarge) {
   // Hunks are applied; what is discarded is a whole file.
@@ -17,7 +20,7 @@ export async function settle(verb, entries, partly, isLarge) {
   const blocked = verb === "apply" ? all.filter((entry) => entry.blocks.length) : [];
   const conflicts = verb === "apply" ? all.filter((entry) => entry.conflict) : [];
   const clashes = new Map(conflicts.map((entry) => [entry.path, "merge"]));
-  const answers = { ...(isLarge && { budget: "allow" }), ...Object.fromEntries(blocked.map((entry) => [`./${entry.path}`, "allow"])) };
+  const answers = { ...(isLarge && { budget: "allow" }), ...Object.fromEntries(blocked.flatMap(names).map((path) => [`./${path}`, "allow"])) };
   const isAgreed = await dialog(verb === "apply" ? `Apply ${count(all.length, "change")}?` : `Discard ${count(all.length, "change")}?`, (close) => {
     const yes = el("button", { type: "submit", class: verb === "apply" ? "primary" : "danger", autofocus: true }, verb === "apply" ? "Apply" : "Discard");
     return el(
@@ -37,14 +40,14 @@ export async function settle(verb, entries, partly, isLarge) {
     );
   });
   if (!isAgreed) return [];
-  if (verb === "discard") return [["discard", { paths: entries.map((entry) => entry.path) }]];
+  if (verb === "discard") return [["discard", { paths: entries.flatMap(names) }]];
   const isTaken = ({ path }) => (clashes.get(path) ?? "merge") === "merge";
-  const paths = entries.filter(isTaken).map((entry) => entry.path);
+  const paths = entries.filter(isTaken).flatMap(names);
   const taken = parts.filter(({ entry }) => isTaken(entry));
   const hunks = Object.fromEntries(taken.map(({ entry, numbers }) => [entry.path, numbers]));
   const marks = Object.fromEntries(taken.filter(({ mark }) => mark).map(({ entry, mark }) => [entry.path, mark]));
   for (const [path, said] of clashes) if (said === "merge") answers[path] ??= "merge";
-  const kept = [...clashes].filter(([, said]) => said === "keep").map(([path]) => path);
+  const kept = conflicts.filter(({ path }) => clashes.get(path) === "keep").flatMap(names);
   const isAny = paths.length > 0 || Object.keys(hunks).length > 0;
   if (!isAny && !kept.length) say("Nothing is done: all of it is left for later.", "wait");
   return [...(isAny ? [["apply", { paths, hunks, marks, reviewed: true, answers }]] : []), ...(kept.length ? [["discard", { paths: kept }]] : [])];
