@@ -70,6 +70,7 @@ claims! {
     approvals::a_no_and_a_cancel_both_end_the_question,
     cancel::what_nobody_holds_is_canceled_at_once,
     cancel::what_runs_is_canceled_when_its_runner_says_so,
+    cancel::a_cancel_that_was_told_is_told_again_without_haste,
     cancel::an_illegal_move_is_refused_and_stands_in_the_timeline,
     commands::a_denied_command_is_refused_when_it_is_asked_for,
     commands::a_command_that_needs_a_look_waits_for_a_yes,

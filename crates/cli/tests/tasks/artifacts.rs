@@ -143,3 +143,35 @@ fn what_a_killed_runner_had_is_handed_in_by_its_next_life() {
     assert_eq!(fetched.stdout_text(), "left\n");
     place.keep(next);
 }
+
+#[test]
+fn a_task_that_is_canceled_is_asked_once_and_keeps_what_it_made() {
+    let env = TestEnv::with_binary(BINARY);
+    env.file("a.txt", "one\n");
+    for words in [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-qm", "one"]] {
+        git(&env, words);
+    }
+    let place = Place::new(&env, None);
+    place.run(&["project", "create", "shop"]).assert_exit(0);
+    // It needs a while to end, and notes each time that it is asked to.
+    let script = "trap 'echo asked >> asked.txt' TERM; i=0; while [ $i -lt 3000 ]; do echo $i > f$i; i=$((i + 1)); done; \
+        echo '<x/>' > rep.xml; echo up; while [ ! -e asked.txt ]; do sleep 0.05; done; \
+        i=0; while [ $i -lt 60 ]; do sleep 0.05; i=$((i + 1)); done";
+    let wanted = ["--project", "shop", "--artifact", "rep.xml", "--artifact", "asked.txt"];
+    let task = place.task(&[&wanted, &NATIVE[..], &["--", "sh", "-c", script]].concat());
+    let id = task.to_string();
+    let is_up = || place.run(&["task", "logs", &id]).stdout_text().contains("up\n");
+    assert!(wait_until(PATIENCE, is_up));
+    place.run(&["task", "cancel", &id]).assert_exit(0);
+    let ended = place.ended(task);
+    assert_eq!(ended.state, TaskState::Canceled, "{ended:#?}");
+    assert_eq!(place.events("changes.seal_failed").len(), 0);
+    let changes = place.run(&["task", "changes", &id, "--json"]).json();
+    assert_eq!(changes.as_array().unwrap().len(), 3002);
+    let left = |name: &str| {
+        place.run(&["task", "artifacts", &id, "--get", name]).stdout_text().into_owned()
+    };
+    assert_eq!((left("rep.xml"), left("asked.txt")), ("<x/>\n".to_owned(), "asked\n".to_owned()));
+    assert_eq!(place.events("artifact.missing").len(), 0);
+    place.chain_holds();
+}

@@ -18,7 +18,7 @@ use serde_json::json;
 use super::caller::Caller;
 use super::due::AttemptRow;
 use super::error::PlaneError;
-use super::memory::{Fenced, Hold, Present};
+use super::memory::{End, Fenced, Hold, Present};
 use super::moves::{Step, advance, after};
 use super::turn::{About, Turn};
 use super::{Plane, approvals, policy, scheduler, tokens};
@@ -134,8 +134,8 @@ impl Plane {
         }
     }
 
-    /// A runner is there. It is answered at once where there is something to tell, else when there is or when it
-    /// has waited long enough.
+    /// A runner is there. It is answered at once where there is something new to tell, else when there is or when it
+    /// has waited long enough. A cancel that it was told of stands in every answer until it is done, and hurries none.
     pub async fn heartbeat(&self, caller: &Caller, beat: Heartbeat) -> Result<Beat, PlaneError> {
         caller.needs(Scope::Runner)?;
         let mut bell = self.inner.bells.news.subscribe();
@@ -145,12 +145,11 @@ impl Plane {
         loop {
             bell.mark_unchanged();
             let (own, said) = (caller.clone(), beat.clone());
-            let mut answer =
+            let (mut answer, ends) =
                 self.write(move |turn| Box::pin(async move { renew(turn, &own, &said) })).await?;
             answer.errands = self.errands_for(runner);
-            let news =
-                !answer.cancel.is_empty() || !answer.drop.is_empty() || !answer.errands.is_empty();
-            if news || wait.is_zero() {
+            let is_news = ends == End::Asked || !answer.errands.is_empty();
+            if is_news || wait.is_zero() {
                 return Ok(answer);
             }
             match tokio::time::timeout_at(until, bell.changed()).await {
@@ -196,6 +195,10 @@ async fn reconcile(
         if holding.contains(&Held { task: *task, attempt: *attempt }) {
             if let Some(hold) = turn.memory.held.get_mut(task) {
                 hold.until = until;
+                if hold.end == End::Told {
+                    // Told to a life of the runner that is over.
+                    hold.end = End::Asked;
+                }
             }
             continue;
         }
@@ -313,7 +316,7 @@ async fn hand_over(
         runner: runner.id,
         attempt: task.attempt,
         until,
-        cancel: false,
+        end: End::Unasked,
         fenced: Some(fenced),
     };
     turn.memory.held.insert(task.id, hold);
@@ -332,7 +335,8 @@ async fn hand_over(
     }))
 }
 
-fn renew(turn: &mut Turn, caller: &Caller, beat: &Heartbeat) -> Result<Beat, PlaneError> {
+/// The answer, and whether an end that it speaks of is news: [`End::Asked`] where one is.
+fn renew(turn: &mut Turn, caller: &Caller, beat: &Heartbeat) -> Result<(Beat, End), PlaneError> {
     let heard = turn.elapsed;
     let seen_at = turn.now;
     let present = own(turn, caller, beat.runner)?;
@@ -340,22 +344,25 @@ fn renew(turn: &mut Turn, caller: &Caller, beat: &Heartbeat) -> Result<Beat, Pla
     present.runner.seen_at = seen_at;
     present.runner.state = if beat.draining { RunnerState::Draining } else { RunnerState::Online };
     let until = heard + turn.settings.lease;
-    let (mut cancel, mut drop) = (Vec::new(), Vec::new());
+    let (mut cancel, mut drop, mut ends) = (Vec::new(), Vec::new(), End::Unasked);
     for held in &beat.holding {
         match turn.memory.held.get_mut(&held.task) {
             Some(hold) if hold.runner == beat.runner && hold.attempt == held.attempt => {
                 hold.until = until;
-                if hold.cancel {
-                    cancel.push(*held);
+                match hold.end {
+                    End::Unasked => continue,
+                    End::Asked => (hold.end, ends) = (End::Told, End::Asked),
+                    End::Told => {}
                 }
+                cancel.push(*held);
             }
-            _ => drop.push(*held),
+            // Nothing is known of it here, not even whether that was said before.
+            _ => {
+                drop.push(*held);
+                ends = End::Asked;
+            }
         }
     }
-    Ok(Beat {
-        lease_until: after(turn.now, turn.settings.lease),
-        cancel,
-        drop,
-        errands: Vec::new(),
-    })
+    let lease_until = after(turn.now, turn.settings.lease);
+    Ok((Beat { lease_until, cancel, drop, errands: Vec::new() }, ends))
 }

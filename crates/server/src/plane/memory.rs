@@ -55,9 +55,19 @@ pub(crate) struct Hold {
     pub(crate) attempt: u32,
     /// By the clock that counts from the start.
     pub(crate) until: Duration,
-    pub(crate) cancel: bool,
+    pub(crate) end: End,
     /// What reports are held against; absent until it is needed, after a start.
     pub(crate) fenced: Option<Fenced>,
+}
+
+/// Whether somebody asked for the end of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Unasked,
+    /// Its runner is to hear of it at once.
+    Asked,
+    /// An answer that says so was given. It says so again until the attempt is over, without haste.
+    Told,
 }
 
 /// An attempt as its runner must know it.
@@ -145,10 +155,13 @@ impl Memory {
             state if state.is_held() => {
                 self.board.hold(task.id, task.asked.project, lock(&task.asked));
                 if let Some(runner) = task.runner {
-                    let cancel = state == TaskState::CancelRequested;
+                    let end = match state {
+                        TaskState::CancelRequested => End::Asked,
+                        _ => End::Unasked,
+                    };
                     self.held.insert(
                         task.id,
-                        Hold { runner, attempt: task.attempt, until, cancel, fenced: None },
+                        Hold { runner, attempt: task.attempt, until, end, fenced: None },
                     );
                 }
             }

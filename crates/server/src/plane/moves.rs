@@ -10,7 +10,7 @@ use sqlx::Row as _;
 
 use super::due::{AttemptRow, TaskRow};
 use super::error::PlaneError;
-use super::memory::Fenced;
+use super::memory::{End, Fenced};
 use super::turn::{About, Turn};
 use super::{approvals, tasks, workflows};
 use crate::store::{Sql, StoreError, first, from_doc, scalar, to_doc};
@@ -131,7 +131,7 @@ async fn go(
         }
         TaskState::CancelRequested => {
             if let Some(hold) = turn.memory.held.get_mut(&task.id) {
-                hold.cancel = true;
+                hold.end = End::Asked;
             }
             turn.memory.news = true;
         }

@@ -49,6 +49,26 @@ pub(super) enum Hidden {
     Forgotten,
 }
 
+/// What there is to look into.
+enum Sealed {
+    Manifest(String),
+    /// It may have written anything, and nobody can say what.
+    Not {
+        reason: String,
+    },
+    Nothing,
+}
+
+impl Sealed {
+    fn of(record: &Record) -> Self {
+        match (&record.unsealed, &record.changes) {
+            (Some(unsealed), _) => Self::Not { reason: unsealed.reason.clone() },
+            (None, Some(changes)) => Self::Manifest(changes.manifest.clone()),
+            (None, None) => Self::Nothing,
+        }
+    }
+}
+
 /// Where the bytes of one lie.
 enum Source {
     Object {
@@ -73,9 +93,9 @@ pub(super) async fn hand_in<L: Link>(
     }
     let found = {
         let dir = Store::new(&runner.state).dir(record.run);
-        let sealed = record.changes.as_ref().map(|changes| changes.manifest.clone());
-        let (wanted, forgotten) = (wanted.clone(), is_forgotten(&hidden, record));
-        blocking(move || look(&dir, sealed.as_deref(), &wanted, forgotten)).await
+        let (sealed, wanted, forgotten) =
+            (Sealed::of(record), wanted.clone(), is_forgotten(&hidden, record));
+        blocking(move || look(&dir, &sealed, &wanted, forgotten)).await
     };
     let found = match found {
         Ok(found) => found,
@@ -136,18 +156,21 @@ fn is_forgotten(hidden: &Hidden, record: &Record) -> bool {
 type Found = Vec<(String, Result<Source, String>)>;
 
 /// Finds each of what is wanted, in the order in which it was named.
-fn look(dir: &std::path::Path, sealed: Option<&str>, wanted: &Wanted, forgotten: bool) -> Found {
-    let nodes = match (sealed, wanted.paths.is_empty()) {
-        (Some(sealed), false) => nodes(dir, sealed, &wanted.paths),
-        _ => Ok((HashMap::new(), None)),
+fn look(dir: &std::path::Path, sealed: &Sealed, wanted: &Wanted, forgotten: bool) -> Found {
+    let nodes = match sealed {
+        _ if wanted.paths.is_empty() => Ok((HashMap::new(), None)),
+        Sealed::Manifest(manifest) => nodes(dir, manifest, &wanted.paths),
+        Sealed::Not { reason } => Err(format!("what the command changed was not sealed: {reason}")),
+        Sealed::Nothing => Ok((HashMap::new(), None)),
     };
-    let (mut nodes, objects) = match nodes {
-        Ok(nodes) => nodes,
-        Err(reason) => {
-            return wanted.paths.iter().map(|path| (path.clone(), Err(reason.clone()))).collect();
-        }
+    let (mut nodes, objects, unread) = match nodes {
+        Ok((nodes, objects)) => (nodes, objects, None),
+        Err(reason) => (HashMap::new(), None, Some(reason)),
     };
     let mut one = |path: &String| {
+        if let Some(reason) = &unread {
+            return Err(reason.clone());
+        }
         if forgotten {
             return Err(
                 "its runner was restarted and no longer knows the secrets that may stand in it"
@@ -228,5 +251,26 @@ fn media_type(name: &str) -> &'static str {
         Some("html") => "text/html",
         Some("png") => "image/png",
         _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_sealed_is_not_said_to_be_unwritten() {
+        let wanted = Wanted { paths: vec!["rep.xml".to_owned()], result: true };
+        let sealed = Sealed::Not { reason: "the disk is full".to_owned() };
+        let reason = |found: &Found, at: usize| match &found[at] {
+            (name, Err(reason)) => format!("{name}: {reason}"),
+            (name, Ok(_)) => panic!("{name} is not there"),
+        };
+        let found = look(std::path::Path::new("/nowhere"), &sealed, &wanted, false);
+        let unsealed = "rep.xml: what the command changed was not sealed: the disk is full";
+        assert_eq!(reason(&found, 0), unsealed);
+        assert_eq!(reason(&found, 1), "result.json: the command handed over no result");
+        let found = look(std::path::Path::new("/nowhere"), &Sealed::Nothing, &wanted, false);
+        assert_eq!(reason(&found, 0), "rep.xml: the command did not write it");
     }
 }

@@ -55,6 +55,13 @@ pub(super) enum Cause {
     Drained,
 }
 
+/// What a word about an attempt was to whoever holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Told {
+    Known,
+    New,
+}
+
 impl Hold {
     pub(super) fn new(name: Held, bound: BoundTo, stopper: Stopper) -> Self {
         let inner = Mutex::new(Inner { cause: None, has_begun: false });
@@ -78,14 +85,23 @@ impl Hold {
         }
     }
 
-    pub(super) fn stop(&self, cause: Cause) {
+    /// Says whether that was news. The run is asked to end once, however often we are told: whatever is asked again
+    /// after its command has ended would end the sealing of what that changed.
+    pub(super) fn stop(&self, cause: Cause) -> Told {
         let mut inner = self.lock();
-        if inner.cause.is_none() || cause == Cause::Dropped {
+        let before = inner.cause;
+        if before.is_none() || cause == Cause::Dropped {
             inner.cause = Some(cause);
         }
+        let is_new = inner.cause != before;
         drop(inner);
-        self.stopper.stop();
-        self.told.notify_waiters();
+        if before.is_none() {
+            self.stopper.stop();
+        }
+        if is_new {
+            self.told.notify_waiters();
+        }
+        if is_new { Told::New } else { Told::Known }
     }
 
     /// Waits until it is told to stop.
@@ -123,23 +139,28 @@ impl HeldAttempts {
         self.lock().len()
     }
 
-    pub(super) fn stop(&self, names: &[Held], cause: Cause) {
+    /// Says whether that was news for one of them.
+    pub(super) fn stop(&self, names: &[Held], cause: Cause) -> Told {
         let found: Vec<_> = {
             let all = self.lock();
             names.iter().filter_map(|name| all.get(&(name.task, name.attempt)).cloned()).collect()
         };
-        found.iter().for_each(|hold| hold.stop(cause));
+        found.iter().map(|hold| hold.stop(cause)).max().unwrap_or(Told::Known)
     }
 
     pub(super) fn stop_all(&self, cause: Cause) {
         let all: Vec<_> = self.lock().values().cloned().collect();
-        all.iter().for_each(|hold| hold.stop(cause));
+        for hold in all {
+            hold.stop(cause);
+        }
     }
 
     /// Of those that have not begun.
     pub(super) fn give_back(&self) {
         let all: Vec<_> = self.lock().values().cloned().collect();
-        all.iter().filter(|hold| !hold.lock().has_begun).for_each(|hold| hold.stop(Cause::Drained));
+        for hold in all.iter().filter(|hold| !hold.lock().has_begun) {
+            hold.stop(Cause::Drained);
+        }
     }
 
     /// Stops those that must not outlive their lease, which is over since `until`.
@@ -148,8 +169,9 @@ impl HeldAttempts {
             return;
         }
         let all: Vec<_> = self.lock().values().cloned().collect();
-        let bound = all.iter().filter(|hold| hold.bound == BoundTo::Lease);
-        bound.for_each(|hold| hold.stop(Cause::Dropped));
+        for hold in all.iter().filter(|hold| hold.bound == BoundTo::Lease) {
+            hold.stop(Cause::Dropped);
+        }
     }
 
     /// Waits until their number changes.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use cofferdam_core::control::report::{Beat, Heartbeat};
 
-use super::held::Cause;
+use super::held::{Cause, Told};
 use super::{Link, Runner, errand};
 
 /// How long to wait after a beat that found nobody.
@@ -34,8 +34,10 @@ pub(super) async fn beat<L: Link>(runner: Arc<Runner<L>>) {
         match bounded(&runner, heard, runner.link.heartbeat(&heartbeat)).await {
             Ok(Beat { cancel, drop, errands, .. }) => {
                 heard = asked;
-                runner.held.stop(&cancel, Cause::Canceled);
-                runner.held.stop(&drop, Cause::Dropped);
+                let canceled = runner.held.stop(&cancel, Cause::Canceled);
+                let dropped = runner.held.stop(&drop, Cause::Dropped);
+                let is_still_told = !(cancel.is_empty() && drop.is_empty());
+                let is_repeated = is_still_told && canceled.max(dropped) == Told::Known;
                 for errand in errands {
                     let id = errand.id.clone();
                     let is_new =
@@ -48,8 +50,10 @@ pub(super) async fn beat<L: Link>(runner: Arc<Runner<L>>) {
                         });
                     }
                 }
-                // A server that does not wait must not be asked without end.
-                tokio::time::sleep((wait / 10).saturating_sub(asked.elapsed())).await;
+                // A server that does not wait must not be asked without end, nor one that has nothing to say but what
+                // is being done: that takes as long as it takes.
+                let pause = if is_repeated { wait } else { wait / 10 };
+                tokio::time::sleep(pause.saturating_sub(asked.elapsed())).await;
             }
             Err(error) => {
                 runner.held.expire(heard + runner.lease);

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cofferdam_core::control::report::{Heartbeat, Held, ReportedStatus, Taken};
+use cofferdam_core::control::task::Task;
 use serde_json::json;
 
 use crate::desk::Desk;
@@ -53,6 +54,45 @@ pub(crate) async fn what_runs_is_canceled_when_its_runner_says_so(desk: Desk) {
     desk.plane.cancel(&desk.admin, task.id).await.unwrap();
     runner.report(&desk, &claim, 0, ReportedStatus::Failed).await;
     assert_eq!(desk.state(&task).await, "failed");
+}
+
+/// It is told at once, and then with every beat, in the beat's own time: what is to be stopped may take long.
+pub(crate) async fn a_cancel_that_was_told_is_told_again_without_haste(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let (first, second) = (desk.submit(json!({})).await, desk.submit(json!({})).await);
+    let claims = runner.claim(&desk, 2).await;
+    for claim in &claims {
+        runner.report(&desk, claim, 0, ReportedStatus::Running).await;
+    }
+    let held = |task: &Task| Held { task: task.id, attempt: 1 };
+    let beat = async |wait_ms: u64| {
+        let beat = Heartbeat {
+            runner: runner.registered.runner,
+            holding: vec![held(&first), held(&second)],
+            draining: false,
+            wait_ms,
+        };
+        let asked = Instant::now();
+        let told = desk.plane.heartbeat(&runner.caller, beat).await.unwrap();
+        (told.cancel, asked.elapsed())
+    };
+    desk.plane.cancel(&desk.admin, first.id).await.unwrap();
+    let (told, took) = beat(5000).await;
+    assert_eq!(told, [held(&first)]);
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    let (told, took) = beat(400).await;
+    assert_eq!(told, [held(&first)], "an answer may be lost");
+    assert!(took >= Duration::from_millis(400), "{took:?}");
+    desk.plane.cancel(&desk.admin, second.id).await.unwrap();
+    let (told, took) = beat(5000).await;
+    assert_eq!(told, [held(&first), held(&second)]);
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    // Another life of the runner was told nothing yet.
+    let holding = [(first.id, 1), (second.id, 1)];
+    desk.register_holding(&runner.caller, "one", holding).await;
+    let (told, took) = beat(5000).await;
+    assert_eq!(told.len(), 2);
+    assert!(took < Duration::from_secs(1), "{took:?}");
 }
 
 pub(crate) async fn an_illegal_move_is_refused_and_stands_in_the_timeline(desk: Desk) {
