@@ -14,7 +14,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use cofferdam_testkit::{TestEnv, wait_until};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_cofferdam");
 
@@ -54,6 +54,19 @@ impl Serving {
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    /// Sends a body, and gives what is answered, which is no refusal.
+    #[track_caller]
+    fn post(&self, target: &str, token: &str, headers: &str, body: &str) -> Value {
+        let mut stream = TcpStream::connect(self.address()).unwrap();
+        let (host, length) = (self.address(), body.len());
+        write!(stream, "POST {target} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{headers}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.split(' ').nth(1).unwrap().starts_with('2'), "{target}: {text}");
+        serde_json::from_str(body).unwrap_or(Value::Null)
     }
 
     fn signal(&self, name: &str) {
@@ -187,6 +200,46 @@ fn python() -> PathBuf {
     std::env::var_os("TEST_API_PYTHON").expect("cargo xtask test makes one").into()
 }
 
+/// One of everything that a server shows: an empty list fits any description of what would be in it.
+fn fill(serving: &Serving, token: &str, root: &Path) {
+    let post = |target: &str, body: Value| {
+        serving.post(target, token, "Content-Type: application/json", &body.to_string())
+    };
+    let project = &post("/v1/projects", json!({"name": "shop", "root_path": root}))["id"];
+    post("/v1/roles", json!({"name": "dev", "settings": {"sandbox.network": "none"}}));
+    let step = json!({"execution_mode": "no-workspace", "command": ["true"], "labels": ["nobody"]});
+    let steps =
+        json!([{"name": "a", "task": step}, {"name": "b", "depends_on": ["a"], "task": step}]);
+    let template = json!({"project": project, "name": "build", "steps": steps});
+    let template = &post("/v1/workflow-templates", template)["id"];
+    post("/v1/workflow-runs", json!({"template": template}));
+    let mut asked = step.clone();
+    asked["requires_approval"] = true.into();
+    post("/v1/tasks", asked);
+    // A task that a runner of ours takes, reports on and leaves a file of.
+    let runner =
+        post("/v1/runner/register", json!({"name": "seed", "labels": ["seed"], "capacity": 1}));
+    let asked = json!({
+        "project": project, "execution_mode": "isolated-worktree", "command": ["true"],
+        "labels": ["seed"], "artifacts": ["rep.xml"], "settings": {"sandbox.backend": "native"},
+    });
+    let task = post("/v1/tasks", asked);
+    let claim = json!({"runner": runner["runner"], "room": 1, "wait_ms": 5000});
+    let claim = &post("/v1/runner/claim", claim)["claims"][0];
+    assert_eq!(claim["task"]["id"], task["id"]);
+    let (task, fence) = (task["id"].as_str().unwrap(), claim["fence"].as_str().unwrap());
+    let report = |seq: u32, status: &str| json!({"attempt": 1, "fence": fence, "seq": seq, "status": status, "run": "01jrun"});
+    post(&format!("/v1/runner/tasks/{task}/status"), report(1, "running"));
+    let piece = json!({"attempt": 1, "fence": fence, "seq": 0, "stream": "stdout", "data": "aGkK"});
+    post(&format!("/v1/runner/tasks/{task}/logs"), piece);
+    let target = format!(
+        "/v1/runner/tasks/{task}/artifacts?attempt=1&name=rep.xml&media_type=application/xml"
+    );
+    let headers = format!("Content-Type: application/octet-stream\r\nCofferdam-Fence: {fence}");
+    serving.post(&target, token, &headers, "<x/>");
+    post(&format!("/v1/runner/tasks/{task}/status"), report(2, "succeeded"));
+}
+
 /// Whatever the description allows is sent, and much that it forbids: the server never fails, and answers as it says.
 #[test]
 #[cfg_attr(not(feature = "test-api"), ignore = "needs schemathesis from PyPI: cargo xtask test")]
@@ -194,6 +247,7 @@ fn the_api_is_what_its_description_says() {
     let env = TestEnv::with_binary(BINARY);
     let serving = Serving::start(&env, &["--rate-limit", "0"]);
     let token = serving.said["token"].as_str().unwrap();
+    fill(&serving, token, &env.workspace());
     let config = env.top().join("schemathesis.toml");
     // What was seen in another version is refused before its body is looked at.
     fs::write(&config, "[checks]\nnegative_data_rejection.expected-statuses = [\"4xx\"]\n")

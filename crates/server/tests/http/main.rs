@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod answers;
 mod bodies;
 mod description;
 #[path = "../plane/elsewhere.rs"]
