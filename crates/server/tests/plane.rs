@@ -118,6 +118,7 @@ claims! {
     workflows::paused_begins_nothing_and_aborted_ends_everything,
     workflows::paused_holds_what_is_approved_dispatched_or_tried_again,
     workflows::a_run_that_is_over_begins_nothing_more,
+    workflows::what_comes_too_late_for_a_run_stands_in_the_timeline,
     workflows::a_part_is_repeated_with_what_depends_on_it,
     workflows::a_part_is_repeated_only_once_the_rest_is_over,
     workflows::a_run_has_another_version_when_a_task_of_it_has,

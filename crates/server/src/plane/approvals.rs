@@ -106,7 +106,7 @@ impl Plane {
                     });
                 }
                 if state == ApprovalState::Approved {
-                    workflows::goes_on(turn, &task).await?;
+                    workflows::goes_on(turn, &task, Move::Approve, &caller.actor).await?;
                 }
                 approval.state = state;
                 approval.actor = Some(caller.actor.clone());

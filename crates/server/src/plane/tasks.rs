@@ -101,7 +101,7 @@ impl Plane {
         caller.needs(Scope::Submit)?;
         self.change(caller, id, |turn, mut task, actor| {
             Box::pin(async move {
-                workflows::goes_on(turn, &task).await?;
+                workflows::goes_on(turn, &task, Move::Dispatch, &actor).await?;
                 if task.state == TaskState::Created {
                     admission::in_time(&task.asked, turn.now)?;
                     let about = About::task(&task);
@@ -135,7 +135,7 @@ impl Plane {
         caller.needs(Scope::Submit)?;
         self.change(caller, id, |turn, mut task, actor| {
             Box::pin(async move {
-                workflows::goes_on(turn, &task).await?;
+                workflows::goes_on(turn, &task, Move::Retry, &actor).await?;
                 admission::in_time(&task.asked, turn.now)?;
                 advance(turn, &mut task, Step::new(Move::Retry, &actor)).await?;
                 Ok(task)

@@ -162,17 +162,23 @@ impl Plane {
                     });
                 }
                 kept.run.state = to;
+                let mut skipped = Vec::new();
                 if to == WorkflowState::Aborted {
                     kept.run.finished_at = Some(turn.now);
-                    for step in &mut kept.run.steps {
-                        if step.state == StepState::Waiting {
-                            step.state = StepState::Skipped;
-                        }
+                    let waiting = |step: &&mut StepStatus| step.state == StepState::Waiting;
+                    for step in kept.run.steps.iter_mut().filter(waiting) {
+                        step.state = StepState::Skipped;
+                        skipped.push(step.name.clone());
                     }
                 }
                 put(turn, &mut kept).await?;
                 let kind = format!("workflow.{}", state_name(to));
                 turn.tell(&about(&kept.run), &caller.actor, &kind, json!({"from": from})).await?;
+                for step in skipped {
+                    let data = json!({"step": step});
+                    let kind = "workflow.step_skipped";
+                    turn.tell(&about(&kept.run), &caller.actor, kind, data).await?;
+                }
                 match to {
                     WorkflowState::Paused => {
                         turn.memory.pause(id);
@@ -333,16 +339,26 @@ async fn begin(
     Ok(kept)
 }
 
-/// Whether a step may still be sent on its way, be it that it waits there until its run is resumed.
-pub(super) async fn goes_on(turn: &mut Turn, task: &Task) -> Result<(), PlaneError> {
+/// Whether a step may still be sent on its way by this move, be it that it waits there until its run is resumed. What
+/// may not is in the timeline, as any other move that is not made.
+pub(super) async fn goes_on(
+    turn: &mut Turn,
+    task: &Task,
+    by: Move,
+    actor: &str,
+) -> Result<(), PlaneError> {
     let Some(run) = task.workflow_run else { return Ok(()) };
     let state = get(turn, &run.to_string()).await?.run.state;
     match state.way() {
         Way::Open | Way::Held => Ok(()),
-        Way::Closed => Err(PlaneError::Conflict {
-            message: format!("the workflow run that it is a step of is {}", state_name(state)),
-            remedy: "begin another run of it, with the steps that are to be run again",
-        }),
+        Way::Closed => {
+            let data = json!({"from": task.state, "move": by, "workflow": state});
+            turn.tell(&About::task(task), actor, "task.transition_refused", data).await?;
+            Err(PlaneError::Conflict {
+                message: format!("the workflow run that it is a step of is {}", state_name(state)),
+                remedy: "begin another run of it, with the steps that are to be run again",
+            })
+        }
     }
 }
 

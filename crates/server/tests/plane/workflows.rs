@@ -141,6 +141,53 @@ pub(crate) async fn paused_begins_nothing_and_aborted_ends_everything(desk: Desk
     desk.holds().await;
 }
 
+/// What is not done for a run that is over, and what an abort leaves undone.
+pub(crate) async fn what_comes_too_late_for_a_run_stands_in_the_timeline(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let steps = json!([
+        {"name": "a"}, {"name": "b", "more": {"dispatch": false}}, {"name": "c", "depends_on": ["b"]},
+    ]);
+    let template = template(&desk, steps).await;
+    let workflow = begin(&desk, &template, json!({})).await;
+    assert_eq!(run(&desk, &runner, &["a"]).await, ["a"]);
+    let task_of = |at: usize| workflow.steps[at].task.unwrap();
+    desk.plane.abort(&desk.admin, workflow.id).await.unwrap();
+    assert_eq!(shown(&desk, &workflow).await.1[2], "c skipped -");
+    for refused in [
+        desk.plane.retry(&desk.admin, task_of(0)).await,
+        desk.plane.dispatch(&desk.admin, task_of(1)).await,
+    ] {
+        assert_eq!(refused.unwrap_err().problem().status, 409);
+    }
+    let told = async |kind: &str| -> Vec<Value> {
+        let filter = EventFilter {
+            workflow_run: Some(workflow.id),
+            kind: Some(kind.into()),
+            ..EventFilter::default()
+        };
+        let page = desk.plane.events(&desk.admin, &filter, &Paging::default()).await.unwrap();
+        page.items.iter().map(|event| serde_json::to_value(event).unwrap()).collect()
+    };
+    let skipped = told("workflow.step_skipped").await;
+    assert_eq!(skipped.len(), 1, "{skipped:?}");
+    assert_eq!(
+        (&skipped[0]["data"]["step"], &skipped[0]["actor"]),
+        (&json!("c"), &json!("token:admin"))
+    );
+    let mut refused: Vec<Value> = told("task.transition_refused").await;
+    refused.sort_by_key(|event| event["data"]["move"].to_string());
+    let data: Vec<_> = refused.iter().map(|event| event["data"].clone()).collect();
+    assert_eq!(
+        data,
+        [
+            json!({"from": "canceled", "move": "dispatch", "workflow": "aborted"}),
+            json!({"from": "failed", "move": "retry", "workflow": "aborted"}),
+        ]
+    );
+    assert_eq!(refused[1]["task"], json!(task_of(0)));
+    desk.holds().await;
+}
+
 pub(crate) async fn a_part_is_repeated_with_what_depends_on_it(desk: Desk) {
     let runner = desk.runner("one").await;
     let steps = json!([{"name": "a"}, {"name": "b", "depends_on": ["a"]}, {"name": "c", "depends_on": ["b"]}]);
