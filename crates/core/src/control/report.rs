@@ -1,9 +1,12 @@
 //! What a runner and the server say to each other. Every message of a runner names the attempt it speaks for: one that
 //! is no longer its own changes nothing.
 
+mod said;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use self::said::Said;
 use super::id::{ApprovalId, RunnerId, TaskId};
 use super::project::Project;
 use super::role::Role;
@@ -126,8 +129,9 @@ pub enum ReportedStatus {
     Released,
 }
 
-/// `POST /v1/runner/tasks/{id}/status`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// `POST /v1/runner/tasks/{id}/status`. What is said in it must be known: see `Said`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Said")]
 pub struct StatusReport {
     pub attempt: u32,
     pub fence: String,
@@ -137,7 +141,6 @@ pub struct StatusReport {
     #[serde(flatten)]
     pub result: AttemptResult,
     /// Events of the run since the last report, as its own log has them.
-    #[serde(default)]
     pub events: Vec<serde_json::Value>,
 }
 
@@ -234,6 +237,7 @@ pub enum ErrandKind {
 
 /// `POST /v1/runner/errands/{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ErrandAnswer {
     pub runner: RunnerId,
     /// What the same command of the CLI prints with `--json`.

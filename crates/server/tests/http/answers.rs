@@ -195,3 +195,20 @@ fn every_answer_is_what_the_description_says() {
     let unseen: Vec<_> = reader.known().difference(&reader.seen).cloned().collect();
     assert!(unseen.is_empty(), "no answer was seen of these: {unseen:?}");
 }
+
+/// What a runner says of an attempt is read by a form of its own: the description has all of it, and nothing else.
+#[test]
+fn what_a_runner_reports_is_described_whole() {
+    let api: Value = serde_json::from_str(&cofferdam_server::http::openapi().unwrap()).unwrap();
+    let names = |schema: &str| -> BTreeSet<String> {
+        let schema = &api["components"]["schemas"][schema]["properties"];
+        schema.as_object().unwrap().keys().cloned().collect()
+    };
+    let mut reported = names("StatusReport");
+    assert_eq!(api["components"]["schemas"]["StatusReport"]["additionalProperties"], false);
+    for own in ["attempt", "fence", "seq", "status", "events"] {
+        assert!(reported.remove(own), "{own}");
+    }
+    assert_eq!(reported, names("AttemptResult"));
+    assert_eq!(names("ReportedChanges"), names("ChangeCounts"));
+}

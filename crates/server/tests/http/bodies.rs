@@ -166,3 +166,35 @@ pub(crate) fn a_field_that_is_missing_is_named(server: Server) {
         assert_eq!(refused["field"], field, "{target}: {refused}");
     }
 }
+
+/// What is said of an attempt is kept with it; a field that nobody knows is a mistake, and not something to pass over.
+pub(crate) fn what_a_runner_says_is_known_to_the_last_field(server: Server) {
+    let runner = server.post("/v1/runner/register", &json!({ "name": "one", "capacity": 1 }));
+    let runner = runner.expect(200).json()["runner"].clone();
+    let asked = json!({ "execution_mode": "no-workspace", "command": ["true"] });
+    let task = server.post("/v1/tasks", &asked).expect(201).json()["id"].clone();
+    let ask = json!({ "runner": runner, "room": 1, "wait_ms": 0 });
+    let claim = server.post("/v1/runner/claim", &ask).expect(200).json();
+    let report = json!({
+        "attempt": 1, "fence": claim["claims"][0]["fence"], "seq": 1, "status": "running", "run": "01jrun",
+    });
+    let target = format!("/v1/runner/tasks/{}/status", task.as_str().unwrap());
+    let counts = json!({ "created": 1, "modified": 0, "deleted": 0, "retyped": 0 });
+    let mut more = counts.clone();
+    more["foo"] = 1.into();
+    for (name, value, field) in [("foo", json!(1), "foo"), ("changes", more, "changes.foo")] {
+        let mut report = report.clone();
+        report[name] = value;
+        let problem = server.post(&target, &report).refused(422, "invalid-field");
+        assert_eq!(problem["field"], field, "{problem}");
+    }
+    let mut report = report;
+    report["changes"] = counts;
+    let taken = server.post(&target, &report).expect(200).json();
+    assert_eq!(taken["taken"], "accepted");
+    let shown = server.get(&format!("/v1/tasks/{}", task.as_str().unwrap())).expect(200).json();
+    assert_eq!((&shown["run"], &shown["changes"]["created"]), (&json!("01jrun"), &json!(1)));
+    let answer = json!({ "runner": runner, "result": {}, "foo": 1 });
+    let problem = server.post("/v1/runner/errands/x", &answer).refused(422, "invalid-field");
+    assert_eq!(problem["field"], "foo", "{problem}");
+}

@@ -47,6 +47,7 @@ claims! {
     access::paths_that_are_no_ids_lead_nowhere,
     bodies::the_field_that_is_wrong_is_named,
     bodies::a_field_that_is_missing_is_named,
+    bodies::what_a_runner_says_is_known_to_the_last_field,
     bodies::json_that_parsers_disagree_about_is_refused,
     bodies::depth_is_bounded_cheaply,
     bodies::a_gigabyte_is_refused_before_it_is_sent_and_while_it_is,
