@@ -15,10 +15,12 @@ use super::tally::Answered;
 use super::who::Who;
 
 /// Counts for Prometheus
+///
+/// They are of all projects: for tokens of scope submit, review or admin that are bound to none.
 #[utoipa::path(get, path = "/metrics", tag = "server",
     responses((status = 200, body = String, content_type = "text/plain; version=0.0.4")))]
-pub(crate) async fn metrics(State(app): State<App>, _: Who) -> Answer {
-    let counts = app.plane().counts().await?;
+pub(crate) async fn metrics(State(app): State<App>, who: Who) -> Answer {
+    let counts = app.plane().counts(&who.caller).await?;
     let streams = app.tally().streams.load(Ordering::Relaxed);
     let text = render(&counts, &app.tally().answered(), streams);
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())

@@ -52,6 +52,18 @@ impl Caller {
         }
     }
 
+    /// Counts are of all projects at once, so they are for whoever may know of all.
+    pub(crate) fn watches(&self) -> Result<(), PlaneError> {
+        self.reads()?;
+        if self.projects.is_none() {
+            return Ok(());
+        }
+        Err(PlaneError::Bound {
+            message: "this token is bound to projects, and what is counted is of all of them",
+            remedy: "use a token of scope review or submit that is bound to no project",
+        })
+    }
+
     pub(crate) fn sees(&self, project: Option<ProjectId>) -> bool {
         match (&self.projects, project) {
             (None, _) => true,

@@ -44,8 +44,9 @@ impl Plane {
         Ok(Overview { tasks, approvals, to_review, failures, hours, runners_online, newest })
     }
 
-    /// For those who watch the server: no caller, no names.
-    pub async fn counts(&self) -> Result<Counts, PlaneError> {
+    /// For those who watch the server: no names.
+    pub async fn counts(&self, caller: &Caller) -> Result<Counts, PlaneError> {
+        caller.watches()?;
         let (tasks, online) = self
             .write(|turn| {
                 Box::pin(async move {

@@ -68,6 +68,21 @@ pub(crate) fn a_scope_does_what_it_says_and_no_more(server: Server) {
     ask(&runner, Ask::post("/v1/runner/register", &register)).expect(200);
 }
 
+/// They are of all projects: whoever is bound to some learns nothing of the others by their number.
+pub(crate) fn counts_are_for_whoever_may_know_of_all(server: Server) {
+    let project = server.project("own");
+    let metrics = |secret: &str| Ask::get("/metrics").token(secret).send(server.address);
+    for scope in ["admin", "submit", "review"] {
+        let free = server.token(scope, scope, None).1;
+        metrics(&free).expect(200);
+        let bound = server.token(&format!("{scope}-bound"), scope, Some(&[&project])).1;
+        let problem = metrics(&bound).refused(403, "forbidden");
+        assert!(problem["detail"].as_str().unwrap().contains("bound to projects"), "{problem}");
+    }
+    let runner = server.token("runner", "runner", None).1;
+    metrics(&runner).refused(403, "forbidden");
+}
+
 pub(crate) fn what_is_another_projects_is_not_there(server: Server) {
     let (own, other) = (server.project("own"), server.project("other"));
     let (task, _) = (server.task(&other), server.task(&own));

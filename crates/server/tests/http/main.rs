@@ -44,6 +44,7 @@ claims! {
     access::without_a_token_there_is_nothing_but_the_doors,
     access::a_scope_does_what_it_says_and_no_more,
     access::what_is_another_projects_is_not_there,
+    access::counts_are_for_whoever_may_know_of_all,
     access::paths_that_are_no_ids_lead_nowhere,
     bodies::the_field_that_is_wrong_is_named,
     bodies::a_field_that_is_missing_is_named,
