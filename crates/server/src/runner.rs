@@ -143,6 +143,7 @@ pub async fn serve<L: Link>(link: L, setup: Setup, ending: Ending) -> Result<(),
     claims::take_until_drained(&runner).await;
     runner.drain().await;
     pulse.abort();
+    pulse::leave(&runner).await;
     Ok(())
 }
 

@@ -87,6 +87,7 @@ claims! {
     errands::an_answer_is_kept_even_if_the_server_was_started_anew,
     leases::what_a_silent_runner_held_is_lost_and_its_late_word_changes_nothing,
     leases::what_changes_nothing_is_written_down_and_fills_nothing,
+    errands::a_runner_that_is_not_there_is_not_waited_for,
     leases::a_claim_whose_answer_was_lost_goes_back_into_the_queue,
     leases::a_runner_that_is_started_anew_keeps_what_it_still_has,
     leases::a_name_passes_on_once_its_token_has_ended,

@@ -99,6 +99,9 @@ pub struct Heartbeat {
     pub holding: Vec<Held>,
     #[serde(default)]
     pub draining: bool,
+    /// It holds nothing, and this is its last word: it is offline from now on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaving: bool,
     /// How long the answer may wait for news: a cancel is answered at once.
     #[serde(default)]
     pub wait_ms: u64,

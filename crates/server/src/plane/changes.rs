@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use cofferdam_core::control::id::{RunnerId, TaskId};
 use cofferdam_core::control::report::{Errand, ErrandAnswer, ErrandKind};
@@ -60,6 +61,11 @@ fn check_marks(asked: &Apply) -> Result<(), PlaneError> {
     }
     Ok(())
 }
+
+/// How often it is looked whether a runner is still there.
+const LOOK: Duration = Duration::from_millis(250);
+const OFFLINE: &str = "the runner that has the changes is offline";
+const SILENT: &str = "the runner that has the changes is silent: it did not come for the question";
 
 /// Errands that somebody waits for.
 #[derive(Debug, Default)]
@@ -170,6 +176,30 @@ impl Plane {
         .collect()
     }
 
+    /// Waits until it is plain that a runner is not there for its errand: it is offline, or it has not come for it in the
+    /// time in which it shall speak.
+    async fn away(&self, runner: RunnerId, errand: &str) -> PlaneError {
+        let begun = tokio::time::Instant::now();
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let online = self
+                .write(move |turn| Box::pin(async move { Ok(runners::is_online(turn, runner)) }))
+                .await;
+            match online {
+                Ok(true) => {}
+                Ok(false) => return PlaneError::Away(OFFLINE),
+                Err(error) => return error,
+            }
+            let is_taken = {
+                let desk = self.inner.errands.lock().unwrap_or_else(PoisonError::into_inner);
+                desk.open.get(errand).is_none_or(|open| open.handed_out)
+            };
+            if !is_taken && begun.elapsed() > self.inner.settings.heartbeat {
+                return PlaneError::Away(SILENT);
+            }
+        }
+    }
+
     async fn send(
         &self,
         caller: &Caller,
@@ -188,11 +218,18 @@ impl Plane {
             desk.open.insert(name.clone(), open);
         }
         self.inner.bells.news.send_modify(|count| *count += 1);
-        let answer = tokio::time::timeout(self.inner.settings.errand_wait, answered).await;
+        let wait = self.inner.settings.errand_wait;
+        let answer = tokio::select! {
+            answer = tokio::time::timeout(wait, answered) => match answer {
+                Ok(answer) => answer.map_err(|_| PlaneError::Stopped),
+                Err(_) => Err(PlaneError::NoAnswer),
+            },
+            away = self.away(runner, &name) => Err(away),
+        };
         let mut desk = self.inner.errands.lock().unwrap_or_else(PoisonError::into_inner);
         desk.open.remove(&name);
         drop(desk);
-        let answer = answer.map_err(|_| PlaneError::NoAnswer)?.map_err(|_| PlaneError::Stopped)?;
+        let answer = answer?;
         match (answer.result, answer.problem) {
             (_, Some(problem)) => Err(PlaneError::Answered(Box::new(problem))),
             (Some(result), None) => Ok(result),
@@ -231,10 +268,7 @@ async fn prepare(
         });
     }
     if !runners::is_online(turn, runner) {
-        return Err(PlaneError::Conflict {
-            message: "the runner that has the changes is not online".to_owned(),
-            remedy: "start it again; it keeps what it ran",
-        });
+        return Err(PlaneError::Away(OFFLINE));
     }
     let name: [u8; 16] = turn.random()?;
     let errand = Errand {

@@ -149,7 +149,7 @@ impl Plane {
                 self.write(move |turn| Box::pin(async move { renew(turn, &own, &said) })).await?;
             answer.errands = self.errands_for(runner);
             let is_news = ends == End::Asked || !answer.errands.is_empty();
-            if is_news || wait.is_zero() {
+            if is_news || wait.is_zero() || beat.leaving {
                 return Ok(answer);
             }
             match tokio::time::timeout_at(until, bell.changed()).await {
@@ -340,7 +340,7 @@ fn renew(turn: &mut Turn, caller: &Caller, beat: &Heartbeat) -> Result<(Beat, En
     let heard = turn.elapsed;
     let seen_at = turn.now;
     let present = own(turn, caller, beat.runner)?;
-    present.heard = Some(heard);
+    present.heard = (!beat.leaving).then_some(heard);
     present.runner.seen_at = seen_at;
     present.runner.state = if beat.draining { RunnerState::Draining } else { RunnerState::Online };
     let until = heard + turn.settings.lease;

@@ -38,6 +38,9 @@ pub enum PlaneError {
     /// The runner that has the changes did not answer in time.
     #[error("the runner did not answer in time")]
     NoAnswer,
+    /// Nobody is there who could answer for the changes.
+    #[error("{0}")]
+    Away(&'static str),
     /// What a runner said about an errand.
     #[error("{0}")]
     Answered(Box<Problem>),
@@ -110,6 +113,12 @@ impl PlaneError {
                 "No answer",
                 504,
                 Some("see whether its runner is online, and ask again"),
+            ),
+            Self::Away(_) => (
+                "no-answer",
+                "No answer",
+                504,
+                Some("start the runner again, it keeps what it ran; then ask again"),
             ),
             Self::Answered(problem) => return (**problem).clone(),
             Self::Stopped => ("stopped", "Shutting down", 503, Some("ask again")),

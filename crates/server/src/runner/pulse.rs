@@ -18,6 +18,9 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// The server speaks of nothing that it was not told of: what is taken up during a beat is told with the next.
 const LONGEST: Duration = Duration::from_millis(500);
 
+/// How long whoever ends waits to be heard.
+const GOODBYE: Duration = Duration::from_secs(1);
+
 /// Beats until it is aborted.
 pub(super) async fn beat<L: Link>(runner: Arc<Runner<L>>) {
     let mut heard = Instant::now();
@@ -29,6 +32,7 @@ pub(super) async fn beat<L: Link>(runner: Arc<Runner<L>>) {
             runner: runner.id(),
             holding: runner.held.names(),
             draining: runner.ending.drain.is_cancelled(),
+            leaving: false,
             wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
         };
         match bounded(&runner, heard, runner.link.heartbeat(&heartbeat)).await {
@@ -65,6 +69,18 @@ pub(super) async fn beat<L: Link>(runner: Arc<Runner<L>>) {
             }
         }
     }
+}
+
+/// The last beat: nobody waits for this runner any more. A server that cannot be told finds out by its silence.
+pub(super) async fn leave<L: Link>(runner: &Runner<L>) {
+    let heartbeat = Heartbeat {
+        runner: runner.id(),
+        holding: Vec::new(),
+        draining: true,
+        leaving: true,
+        wait_ms: 0,
+    };
+    tokio::time::timeout(GOODBYE, runner.link.heartbeat(&heartbeat)).await.ok();
 }
 
 /// The answer, however long it takes. Where a cable is pulled nothing fails for a long while, and the lease is over

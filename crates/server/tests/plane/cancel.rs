@@ -29,6 +29,7 @@ pub(crate) async fn what_runs_is_canceled_when_its_runner_says_so(desk: Desk) {
         runner: runner.registered.runner,
         holding: vec![Held { task: task.id, attempt: 1 }],
         draining: false,
+        leaving: false,
         wait_ms: 10_000,
     };
     // The runner listens, and is told within the second.
@@ -70,6 +71,7 @@ pub(crate) async fn a_cancel_that_was_told_is_told_again_without_haste(desk: Des
             runner: runner.registered.runner,
             holding: vec![held(&first), held(&second)],
             draining: false,
+            leaving: false,
             wait_ms,
         };
         let asked = Instant::now();

@@ -1,12 +1,13 @@
 //! Changes are looked at and decided about where they lie.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cofferdam_core::control::audit::AuditStep;
 use cofferdam_core::control::problem::Problem;
 use cofferdam_core::control::report::{
     Errand, ErrandAnswer, ErrandKind, Heartbeat, ReportedStatus, StatusReport,
 };
+use cofferdam_core::control::runner::RunnerState;
 use cofferdam_core::control::task::{AttemptResult, ChangeCounts, Task};
 use cofferdam_core::control::token::Scope;
 use cofferdam_server::plane::Apply;
@@ -53,7 +54,13 @@ fn serve(
     let (plane, caller, id) = (desk.plane.clone(), runner.caller.clone(), runner.registered.runner);
     tokio::spawn(async move {
         loop {
-            let beat = Heartbeat { runner: id, holding: vec![], draining: false, wait_ms: 5000 };
+            let beat = Heartbeat {
+                runner: id,
+                holding: vec![],
+                draining: false,
+                leaving: false,
+                wait_ms: 5000,
+            };
             let told = plane.heartbeat(&caller, beat).await.unwrap();
             let Some(errand) = told.errands.into_iter().next() else { continue };
             let (result, problem) = match answer {
@@ -153,7 +160,8 @@ pub(crate) async fn an_answer_is_kept_even_if_the_server_was_started_anew(mut de
         tokio::spawn(async move { plane.apply(&admin, task.id, Apply::default()).await })
     };
     let id = runner.registered.runner;
-    let beat = Heartbeat { runner: id, holding: vec![], draining: false, wait_ms: 5000 };
+    let beat =
+        Heartbeat { runner: id, holding: vec![], draining: false, leaving: false, wait_ms: 5000 };
     let told = desk.plane.heartbeat(&runner.caller, beat).await.unwrap();
     let errand = told.errands.into_iter().next().unwrap();
     asking.abort();
@@ -170,10 +178,49 @@ pub(crate) async fn an_answer_is_kept_even_if_the_server_was_started_anew(mut de
     let audit = desk.plane.audit(&desk.admin, task.id).await.unwrap();
     let applied = audit.links.iter().filter(|link| link.step == AuditStep::Applied).count();
     assert_eq!(applied, 0, "what was not said of the tree is not made up");
-    // A runner that is away cannot be asked, and that is said at once.
+}
+
+pub(crate) async fn a_runner_that_is_not_there_is_not_waited_for(mut desk: Desk) {
+    desk.restart_with(|settings| settings.heartbeat = Duration::from_secs(2)).await;
+    let runner = desk.runner("one").await;
+    let id = runner.registered.runner;
+    let task = finished(&desk, &runner).await;
+    let ask = || {
+        let (plane, admin) = (desk.plane.clone(), desk.admin.clone());
+        let asked = Instant::now();
+        tokio::spawn(async move {
+            let away = plane.changes(&admin, task.id).await.unwrap_err().problem();
+            (away.status, away.detail, asked.elapsed())
+        })
+    };
+    let beat = async |leaving: bool, wait_ms: u64| {
+        let holding = Vec::new();
+        let beat = Heartbeat { runner: id, holding, draining: leaving, leaving, wait_ms };
+        desk.plane.heartbeat(&runner.caller, beat).await.unwrap()
+    };
+    // It shall speak within two seconds, and does not come for the question.
+    let (status, detail, took) = ask().await.unwrap();
+    assert_eq!(status, 504, "{detail}");
+    assert!(detail.contains("silent") && took < Duration::from_secs(10), "{detail} {took:?}");
+    // It came for the question, and then its lease was over.
+    let asking = ask();
+    assert_eq!(beat(false, 5000).await.errands.len(), 1);
     desk.pass(Duration::from_secs(31)).await;
-    let away = desk.plane.changes(&desk.admin, task.id).await.unwrap_err().problem();
-    assert_eq!(away.status, 409, "{away:?}");
+    let (status, detail, took) = asking.await.unwrap();
+    assert_eq!(status, 504, "{detail}");
+    assert!(detail.contains("offline") && took < Duration::from_secs(10), "{detail} {took:?}");
+    // Who is known to be gone is not asked at all: by its silence, or by its own last word.
+    for goodbye in [false, true] {
+        if goodbye {
+            beat(false, 0).await;
+            beat(true, 0).await;
+        }
+        let (status, detail, took) = ask().await.unwrap();
+        assert_eq!(status, 504, "{detail}");
+        assert!(detail.contains("offline") && took < Duration::from_secs(1), "{detail} {took:?}");
+    }
+    let shown = desk.plane.runner(&desk.admin, id).await.unwrap();
+    assert_eq!(shown.state, RunnerState::Offline);
 }
 
 pub(crate) async fn an_apply_of_nothing_leaves_no_word_of_one(desk: Desk) {

@@ -35,6 +35,7 @@ pub(crate) async fn what_a_silent_runner_held_is_lost_and_its_late_word_changes_
         runner: gone.registered.runner,
         holding: vec![Held { task: task.id, attempt: 1 }],
         draining: false,
+        leaving: false,
         wait_ms: 0,
     };
     let answer = desk.plane.heartbeat(&gone.caller, beat.clone()).await.unwrap();
@@ -92,6 +93,7 @@ pub(crate) async fn a_claim_whose_answer_was_lost_goes_back_into_the_queue(desk:
             runner: runner.registered.runner,
             holding: vec![],
             draining: false,
+            leaving: false,
             wait_ms: 0,
         };
         desk.plane.heartbeat(&runner.caller, beat).await.unwrap();
@@ -164,7 +166,13 @@ pub(crate) async fn a_name_passes_on_once_its_token_has_ended(desk: Desk) {
     let filter = EventFilter { kind: Some("runner.passed_on".into()), ..Default::default() };
     let told = desk.plane.events(&desk.admin, &filter, &Paging::default()).await.unwrap();
     assert_eq!(told.items[0].data["runner"], json!(second.runner));
-    let late = Heartbeat { runner: second.runner, holding: vec![], draining: false, wait_ms: 0 };
+    let late = Heartbeat {
+        runner: second.runner,
+        holding: vec![],
+        draining: false,
+        leaving: false,
+        wait_ms: 0,
+    };
     desk.plane.heartbeat(&first.caller, late.clone()).await.unwrap_err();
     desk.plane.heartbeat(&other, late).await.unwrap();
 

@@ -113,7 +113,8 @@ impl Walk {
             Act::Beat { runner } => {
                 let holding = self.held(runner);
                 let id = self.runners[runner].registered.runner;
-                let beat = Heartbeat { runner: id, holding, draining: false, wait_ms: 0 };
+                let beat =
+                    Heartbeat { runner: id, holding, draining: false, leaving: false, wait_ms: 0 };
                 self.desk.plane.heartbeat(&self.runners[runner].caller, beat).await.unwrap();
             }
             Act::Cancel { task } if !self.tasks.is_empty() => {
