@@ -31,7 +31,7 @@ use crate::spec::{
 };
 pub use exec::ExecSpec;
 pub use profile::Profile;
-pub use rules::Guarded;
+pub use rules::{Guarded, mount_target};
 
 /// Where the workspace stands inside every sandbox.
 pub const WORKSPACE: &str = "/workspace";
@@ -202,7 +202,7 @@ fn root(spec: &SandboxSpec, caps: &Caps) -> Root {
 }
 
 /// A relative working directory is below the workspace and stays there.
-fn workdir(asked: Option<&ExactPath>, workspace: &Path) -> Result<ExactPath, Refusal> {
+pub fn workdir(asked: Option<&ExactPath>, workspace: &Path) -> Result<ExactPath, Refusal> {
     let Some(asked) = asked else { return Ok(workspace.to_owned().into()) };
     let refuse = |message: String| Refusal {
         rule: Rule::ValueForm,

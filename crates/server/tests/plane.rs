@@ -95,6 +95,7 @@ claims! {
     locks::one_place_is_locked_by_each_of_its_names,
     locks::one_tree_is_locked_for_all_projects_that_have_it,
     mounts::a_forbidden_mount_is_refused_by_its_rule_and_stands_in_the_timeline,
+    mounts::a_place_inside_that_no_plan_gives_is_refused_at_once,
     mounts::what_is_refused_at_dispatch_stands_in_the_timeline_of_its_task,
     once::the_same_request_twice_makes_one_task,
     once::a_version_that_is_not_the_latest_is_refused,

@@ -21,8 +21,10 @@ use super::overview::EffectiveRule;
 use super::role::Role;
 use super::task::{ExecutionMode, NewTask};
 use crate::backend::BackendChoice;
-use crate::config::{Anchor, Entries, Key, Layer, Layers, Origin, Resolved, Trust, resolve};
+use crate::config::{Anchor, Entries, Key, Layer, Layers, Origin, Resolved, Trust, Value, resolve};
 use crate::mount::MountRequest;
+use crate::paths::ExactPath;
+use crate::plan;
 use crate::policy::{self, Ceiling};
 use crate::refusal::{Refusal, Rule};
 use crate::spec::{Limits, Mode};
@@ -37,6 +39,8 @@ pub struct Admitted {
     pub ceiling: Ceiling,
     /// The fields of the task that settings were read from.
     fields: BTreeMap<Key, String>,
+    /// How many mounts stand before those that the task names.
+    before: usize,
 }
 
 /// What a task and its role say, not yet held against any host.
@@ -77,6 +81,10 @@ impl Terms {
 /// Holds a task against the host's settings and its role.
 pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admitted, Refusal> {
     let Terms { begins, said, ceiling, fields } = terms(role, task)?;
+    let own = match said.get(Key::SandboxMounts) {
+        Some((Value::Mounts(mounts), _)) => mounts.len(),
+        _ => 0,
+    };
     let layers = Layers {
         host: host.clone(),
         project: begins,
@@ -106,7 +114,10 @@ pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admi
     policy::may_relax(&settings.policy.relax, &sandbox.relax).map_err(named)?;
     let_in(host, &resolved).map_err(named)?;
     confined(task, &resolved).map_err(named)?;
-    Ok(Admitted { resolved, ceiling, fields })
+    let before = sandbox.mounts.len().saturating_sub(own);
+    let admitted = Admitted { resolved, ceiling, fields, before };
+    admitted.placed(task)?;
+    Ok(admitted)
 }
 
 /// Whether there is time left to begin it.
@@ -156,6 +167,30 @@ pub fn standing(host: &Entries, role: Option<&Role>) -> Result<Vec<EffectiveRule
 impl Admitted {
     pub fn mounts(&self) -> Vec<MountRequest> {
         self.resolved.settings().sandbox.mounts
+    }
+
+    /// A refusal about one part of a mount, with the field of the task that has it.
+    pub fn named_mount(&self, at: usize, part: &str, refusal: Refusal) -> Refusal {
+        let field = match at.checked_sub(self.before) {
+            Some(own) => format!("{}[{own}].{part}", self.named(refusal.clone()).field),
+            // The role or the host file has it.
+            None => format!("{}[{at}].{part}", refusal.field),
+        };
+        Refusal { field, ..refusal }
+    }
+
+    /// Where its command would begin and its mounts would stand, by the rules of the plan that is made of it.
+    fn placed(&self, task: &NewTask) -> Result<(), Refusal> {
+        let workdir = task.sandbox.as_ref().and_then(|block| block.workdir.as_ref());
+        let workdir = workdir.map(|dir| ExactPath(dir.into()));
+        plan::workdir(workdir.as_ref(), Path::new(plan::WORKSPACE))
+            .map_err(|refusal| Refusal { field: "sandbox.workdir".to_owned(), ..refusal })?;
+        let mounts = self.mounts();
+        for (at, mount) in mounts.iter().enumerate() {
+            plan::mount_target(&mount.target, mounts[..at].iter().map(|other| &other.target))
+                .map_err(|refusal| self.named_mount(at, "target", refusal))?;
+        }
+        Ok(())
     }
 
     /// A refusal with the field of the task that it is about.

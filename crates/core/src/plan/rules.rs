@@ -7,7 +7,7 @@ use crate::backend::Backend;
 use crate::caps::Caps;
 use crate::config::Key;
 use crate::mount::{Access, Mount};
-use crate::paths::{Arg, overlap};
+use crate::paths::{Arg, ExactPath, overlap};
 use crate::policy::{self, Ceiling, Policy};
 use crate::quantity::ByteSize;
 use crate::refusal::{Refusal, Rule};
@@ -227,15 +227,7 @@ pub(super) fn mounts(
                 "add the path to the role's allowed_paths in the host file",
             ));
         }
-        mount_target(mount)?;
-        if spec.mounts[..at].iter().any(|other| other.target == mount.target) {
-            return Err(refuse(
-                Rule::Consistent,
-                "sandbox.mounts",
-                format!("two mounts have the target {}", mount.target.display()),
-                "give each mount its own target",
-            ));
-        }
+        mount_target(&mount.target, spec.mounts[..at].iter().map(|other| &other.target))?;
     }
     Ok(overrides)
 }
@@ -251,8 +243,20 @@ fn is_of_the_sandbox(target: &Path) -> bool {
     target == Path::new("/") || first.is_some_and(|first| SYSTEM_TREES.contains(&first))
 }
 
-fn mount_target(mount: &Mount) -> Result<(), Refusal> {
-    let target: &Path = &mount.target;
+/// Where a mount may stand inside, beside those `before` it.
+pub fn mount_target<'a>(
+    target: &ExactPath,
+    mut before: impl Iterator<Item = &'a ExactPath>,
+) -> Result<(), Refusal> {
+    if before.any(|other| other == target) {
+        return Err(refuse(
+            Rule::Consistent,
+            "sandbox.mounts",
+            format!("two mounts have the target {}", target.display()),
+            "give each mount its own target",
+        ));
+    }
+    let target: &Path = target;
     if is_of_the_sandbox(target) || target == Path::new(WORKSPACE) {
         return Err(refuse(
             Rule::MountTarget,

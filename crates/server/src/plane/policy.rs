@@ -214,11 +214,7 @@ fn mounts(
         Guarded { name: "the project", tree: &real(root), mode, blocked: &settled.sandbox.blocked };
     let mut used = Vec::new();
     for (at, mount) in asked.into_iter().enumerate() {
-        let named = |refusal: Refusal| {
-            let refusal = admitted.named(refusal);
-            let field = format!("{}[{at}].source", refusal.field);
-            Refusal { field, ..refusal }
-        };
+        let named = |refusal: Refusal| admitted.named_mount(at, "source", refusal);
         let asked = mount.source_in(root);
         let source = match look_up(&asked) {
             Ok(source) => source,

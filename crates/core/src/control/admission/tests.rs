@@ -204,6 +204,40 @@ fn a_block_says_what_the_settings_would_and_only_once() {
 }
 
 #[test]
+fn a_command_begins_and_a_mount_stands_where_a_plan_lets_them() {
+    let block = |more: Value| {
+        let mut block = json!({"image": "debian:12", "command": ["true"]});
+        for (key, value) in more.as_object().unwrap() {
+            block[key] = value.clone();
+        }
+        json!({
+            "project": ProjectId::from_parts(1, 1), "execution_mode": "docker-sandbox", "command": [],
+            "sandbox": block,
+        })
+    };
+    for dir in ["sub/dir", "sub/../other", ".", "/opt/tool"] {
+        assert_eq!(refused("", None, &block(json!({"workdir": dir}))), None, "{dir}");
+    }
+    for dir in ["..", "../../etc", "a/../../b", "/.."] {
+        let no = no("value-form", "sandbox.workdir");
+        assert_eq!(refused("", None, &block(json!({"workdir": dir}))), no, "{dir}");
+    }
+    for target in ["/proc", "/proc/self", "/workspace", "/etc", "/data/../usr/bin"] {
+        let mounts = json!([
+            {"source": "a.txt", "target": "/data/a"}, {"source": "a.txt", "target": target},
+        ]);
+        let wrong = refused("", None, &block(json!({"mounts": mounts})));
+        assert_eq!(wrong, no("mount-target", "sandbox.mounts[1].target"), "{target}");
+        let said = json!({"settings": {"sandbox.mounts": [format!("a.txt:{target}")]}});
+        let field = "settings.sandbox.mounts[0].target";
+        assert_eq!(refused("", None, &said), no("mount-target", field), "{target}");
+        // Its own are counted, and not those that its role begins with.
+        let begins = role(json!({"settings": {"sandbox.mounts": ["b.txt:/data/b"]}}));
+        assert_eq!(refused("", Some(&begins), &said), no("mount-target", field), "{target}");
+    }
+}
+
+#[test]
 fn only_a_shared_workspace_is_worked_on_directly() {
     let direct = json!({"settings": {"sandbox.mode": "direct"}});
     assert_eq!(refused("", None, &direct), no("consistent", "settings.sandbox.mode"));
