@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::wrong;
 use crate::config::{Entries, Key, Layer};
 use crate::control::task::{ExecutionMode, NewTask, SandboxBlock};
 use crate::env::EnvName;
 use crate::refusal::{Refusal, Rule};
+
+/// Of a mount that is written as an object.
+const MEMBERS: [&str; 3] = ["source", "target", "readonly"];
 
 pub(super) struct Said {
     pub(super) entries: Entries,
@@ -73,6 +76,28 @@ fn no_secret(name: &str, field: &str) -> Result<(), Refusal> {
     Err(wrong(field, message, "pass it by name: sandbox.env_passthrough"))
 }
 
+/// A mount as files write it, in the words of a flag.
+fn mount(members: &Map<String, Json>, field: &str) -> Result<String, Refusal> {
+    const WRITE: &str = "write source, target and, unless it is true, readonly";
+    let at = |member: &str| format!("{field}.{member}");
+    if let Some(other) = members.keys().find(|name| !MEMBERS.contains(&name.as_str())) {
+        return Err(wrong(&at(other), format!("a mount has no {other:?}"), WRITE));
+    }
+    let path = |member: &str| match members.get(member) {
+        Some(Json::String(path)) if !path.is_empty() && !path.contains(['\0', ':']) => Ok(path),
+        Some(_) => {
+            Err(wrong(&at(member), "it is not a path".to_owned(), "write a path without `:`"))
+        }
+        None => Err(wrong(&at(member), format!("a mount needs its {member}"), WRITE)),
+    };
+    let access = match members.get("readonly") {
+        None | Some(Json::Bool(true)) => "ro",
+        Some(Json::Bool(false)) => "rw",
+        Some(_) => return Err(wrong(&at("readonly"), "it is neither true nor false", WRITE)),
+    };
+    Ok(format!("{}:{}:{access}", path("source")?, path("target")?))
+}
+
 impl Said {
     fn block(&mut self, block: &SandboxBlock) -> Result<(), Refusal> {
         self.text(Key::SandboxImage, &block.image, "sandbox.image")?;
@@ -112,7 +137,14 @@ impl Said {
         let no_word = || wrong(field, format!("write {}", key.form_in_words()), "give a value");
         match value {
             Json::Array(items) => {
-                for item in items {
+                for (at, item) in items.iter().enumerate() {
+                    if let (Key::SandboxMounts, Json::Object(members)) = (key, item) {
+                        let place = format!("{field}[{at}]");
+                        let text = mount(members, &place)?;
+                        self.add(key, &text, field)
+                            .map_err(|refusal| Refusal { field: place, ..refusal })?;
+                        continue;
+                    }
                     let text = word(item).ok_or_else(no_word)?;
                     if key == Key::SandboxEnv {
                         no_secret(text.split('=').next().unwrap_or_default(), field)?;

@@ -270,6 +270,32 @@ fn a_role_is_read_before_it_is_kept() {
 }
 
 #[test]
+fn a_mount_is_written_as_files_write_it_or_as_a_flag_is() {
+    let with = |mount: Value| json!({"settings": {"sandbox.mounts": [mount]}});
+    let read = |more: &Value| {
+        let admitted = admit(&Entries::default(), None, &task(more)).unwrap();
+        admitted.mounts().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(read(&with(json!("a.txt:/d"))), ["a.txt:/d"]);
+    let mount = |readonly: Value| json!({"source": "a.txt", "target": "/d", "readonly": readonly});
+    assert_eq!(read(&with(mount(json!(true)))), ["a.txt:/d"]);
+    assert_eq!(read(&with(json!({"source": "a.txt", "target": "/d"}))), ["a.txt:/d"]);
+    assert_eq!(read(&with(mount(json!(false)))), ["a.txt:/d:rw"]);
+    for (wrong, member) in [
+        (json!({"source": "a", "target": "/d", "read_only": true}), "[0].read_only"),
+        (json!({"source": "a"}), "[0].target"),
+        (json!({"source": 1, "target": "/d"}), "[0].source"),
+        (json!({"source": "a:b", "target": "/d"}), "[0].source"),
+        (mount(json!("yes")), "[0].readonly"),
+        (json!({"source": "a", "target": "d"}), "[0]"),
+        (json!(["a", "/d"]), ""),
+    ] {
+        let field = format!("settings.sandbox.mounts{member}");
+        assert_eq!(refused("", None, &with(wrong.clone())), no("value-form", &field), "{wrong}");
+    }
+}
+
+#[test]
 fn mounts_start_at_the_root_of_the_project_and_nothing_else_does() {
     let mount = |source: &str| json!({"settings": {"sandbox.mounts": [format!("{source}:/x")]}});
     let source = |role: Option<&Role>, more: &Value| {
