@@ -82,6 +82,7 @@ claims! {
     durable::a_chain_that_was_cut_before_a_restart_does_not_hold,
     durable::an_event_that_is_hidden_is_found_out,
     errands::changes_are_decided_where_they_lie_and_the_chain_has_every_link,
+    errands::the_audit_says_what_was_decided_and_what_came_of_it,
     errands::an_apply_of_nothing_leaves_no_word_of_one,
     errands::a_mark_goes_along_with_its_hunks_and_is_nothing_else,
     errands::an_answer_is_kept_even_if_the_server_was_started_anew,

@@ -20,15 +20,55 @@ pub enum AuditStep {
     Command,
     /// What it changed; the value is the hash of the sealed manifest.
     ChangeSet,
-    /// Who decided what about it.
+    /// Who decided what about it; the value is what it was decided about.
     Decision,
     /// What reached the host; the value is the hash of what stands there after it, wherever the changes speak of it.
     Applied,
+    /// What had reached the host was taken back; the value as with `applied`.
+    Undone,
+    /// What is not to reach the host was thrown away; the value as with `applied`, though nothing of it was touched.
+    Discarded,
+    /// What was decided was not done; the value says why.
+    Refused,
+    /// What was decided was done, and there was nothing to do; the value as with `applied`.
+    Untouched,
+}
+
+/// What somebody decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditAct {
+    /// That it may run.
+    Approve,
+    /// That it may not.
+    Reject,
+    Apply,
+    Undo,
+    Discard,
+}
+
+/// What came of a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditOutcome {
+    Done,
+    /// It was done, and there was nothing to do.
+    Nothing,
+    Refused,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AuditLink {
     pub step: AuditStep,
+    /// What was decided, of a decision and of what came of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what: Option<AuditAct>,
+    /// About these paths; about all that was changed where none are named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// What came of a decision about changes, once that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<AuditOutcome>,
     pub value: String,
     pub attempt: Option<u32>,
     pub actor: String,

@@ -181,12 +181,17 @@ function tried(id, tries, runners) {
   );
 }
 
-const LINKS = { request: "Asked for", policy: "Judged by", command: "Run", change_set: "Changed", decision: "Decided", applied: "Reached the host" };
+const LINKS = { request: "Asked for", policy: "Judged by", command: "Run", change_set: "Changed", decision: "Decided", applied: "Reached the host", undone: "Taken back", discarded: "Thrown away", refused: "Not done", untouched: "Nothing to do" };
 
 /** The links from what was asked for to what reached the host, each with its event in the chain. */
 function proof(audit) {
   if (!audit.links?.length) return null;
   return el("ol.proof", { "aria-label": "From request to host" }, audit.links.map((one) =>
-    el("li", el("b", LINKS[one.step] ?? one.step), el("code", { title: one.value }, nodes(String(one.value).slice(0, 16))), el("span.quiet.small", nodes(one.actor), ", event ", String(one.seq), " ", clock(one.ts))),
+    el("li", el("b", LINKS[one.step] ?? one.step), one.step === "decision" && one.what && el("span.small", nodes(decided(one))), el("code", { title: one.value }, nodes(String(one.value).slice(0, 16))), el("span.quiet.small", nodes(one.actor), ", event ", String(one.seq), " ", clock(one.ts))),
   ));
+}
+
+/** What somebody decided, about what, and what came of it. */
+function decided({ what, paths, outcome }) {
+  return [what, ...(paths ?? [])].join(" ") + (outcome ? `: ${outcome}` : "");
 }

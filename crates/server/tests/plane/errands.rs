@@ -105,11 +105,12 @@ pub(crate) async fn changes_are_decided_where_they_lie_and_the_chain_has_every_l
     assert_eq!(forbidden.problem().status, 403);
     let audit = desk.plane.audit(&desk.admin, task.id).await.unwrap();
     let steps: Vec<AuditStep> = audit.links.iter().map(|link| link.step).collect();
-    use AuditStep::{Applied, ChangeSet, Command, Decision, Policy, Request};
-    assert_eq!(steps, [Request, Policy, Policy, Command, ChangeSet, Decision, Decision, Applied]);
-    assert_eq!(audit.links[6].actor, "token:ada");
+    use AuditStep::{Applied, ChangeSet, Command, Decision, Policy, Refused, Request};
+    let to_the_end = [ChangeSet, Decision, Refused, Decision, Applied];
+    assert_eq!(steps, [[Request, Policy, Policy, Command].as_slice(), &to_the_end].concat());
+    assert_eq!(audit.links[7].actor, "token:ada");
     assert_eq!(
-        (audit.links[7].actor.as_str(), audit.links[7].value.as_str()),
+        (audit.links[8].actor.as_str(), audit.links[8].value.as_str()),
         ("token:ada", "7ee")
     );
     assert_eq!((audit.container_id.as_deref(), audit.exit_code), (Some("c0ffee"), Some(0)));
@@ -122,6 +123,59 @@ pub(crate) async fn changes_are_decided_where_they_lie_and_the_chain_has_every_l
     let overview = desk.plane.overview(&desk.admin).await.unwrap();
     assert!(overview.to_review.is_empty(), "somebody has decided");
     desk.holds().await;
+}
+
+/// What was decided, about what, and what came of it: a no is never told like a yes.
+pub(crate) async fn the_audit_says_what_was_decided_and_what_came_of_it(desk: Desk) {
+    let runner = desk.runner("one").await;
+    let task = finished(&desk, &runner).await;
+    let told = async |desk: &Desk| {
+        let audit = desk.plane.audit(&desk.admin, task.id).await.unwrap();
+        let links = serde_json::to_value(&audit.links).unwrap();
+        let links = links.as_array().unwrap()[5..].to_vec();
+        let brief = |link: &Value| {
+            json!([link["step"], link["what"], link["outcome"], link["paths"], link["value"]])
+        };
+        Value::Array(links.iter().map(brief).collect())
+    };
+    let manifest = "m".repeat(64);
+    let refused = serve(&desk, &runner, Ok(json!({"outcome": "refused", "tree": "0ld"})));
+    desk.plane.apply(&desk.admin, task.id, Apply::default()).await.unwrap();
+    refused.await.unwrap();
+    let no = json!([
+        ["decision", "apply", "refused", null, manifest],
+        ["refused", "apply", null, null, "the gate let nothing of it pass"],
+    ]);
+    assert_eq!(told(&desk).await, no);
+    let discards = serve(&desk, &runner, Ok(json!({"discarded": 1, "tree": "7ee"})));
+    desk.plane.discard(&desk.admin, task.id, vec!["a".into()]).await.unwrap();
+    discards.await.unwrap();
+    let undoes = serve(&desk, &runner, Ok(json!({"outcome": "nothing", "tree": "7ee"})));
+    desk.plane.undo(&desk.admin, task.id).await.unwrap();
+    undoes.await.unwrap();
+    let undoes = serve(&desk, &runner, Ok(json!({"tree": "8ff"})));
+    desk.plane.undo(&desk.admin, task.id).await.unwrap();
+    undoes.await.unwrap();
+    let then = told(&desk).await.as_array().unwrap()[2..].to_vec();
+    let expected = json!([
+        ["decision", "discard", "done", ["a"], manifest],
+        ["discarded", "discard", null, null, "7ee"],
+        ["decision", "undo", "nothing", null, manifest],
+        ["untouched", "undo", null, null, "7ee"],
+        ["decision", "undo", "done", null, manifest],
+        ["undone", "undo", null, null, "8ff"],
+    ]);
+    assert_eq!(Value::Array(then), expected);
+    // A runner that has not answered yet has done nothing that could be told.
+    let (plane, admin) = (desk.plane.clone(), desk.admin.clone());
+    let asking = tokio::spawn(async move { plane.discard(&admin, task.id, vec![]).await });
+    let id = runner.registered.runner;
+    let beat = Heartbeat { runner: id, holding: vec![], draining: false, wait_ms: 5000 };
+    desk.plane.heartbeat(&runner.caller, beat).await.unwrap();
+    asking.abort();
+    let all = told(&desk).await;
+    let last = all.as_array().unwrap().last().unwrap();
+    assert_eq!(last, &json!(["decision", "discard", null, null, manifest]));
 }
 
 /// Numbers of hunks are those of one diff, and its mark goes with them to whoever has the changes.

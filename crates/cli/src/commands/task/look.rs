@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use cofferdam_core::control::audit::AuditLink;
 use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::task::Task;
 use cofferdam_core::inert::Inert;
@@ -161,11 +162,20 @@ pub(super) fn audit(
     for (name, value) in lines {
         writeln!(out, "{name:<10} {}", Inert::line(&value.unwrap_or_else(|| "-".to_owned())))?;
     }
-    let mut table = Table::new(&["EVENT", "WHEN", "STEP", "WHO", "VALUE"]);
+    let mut table = Table::new(&["EVENT", "WHEN", "STEP", "WHAT", "WHO", "VALUE"]);
     for link in audit.links {
-        let (seq, step) = (link.seq.to_string(), json::name(&link.step));
-        table.row([seq, link.ts.to_string(), step, link.actor, link.value]);
+        let (seq, step, what) = (link.seq.to_string(), json::name(&link.step), decided(&link));
+        table.row([seq, link.ts.to_string(), step, what, link.actor, link.value]);
     }
     table.print(out)?;
     Ok(Exit::Fine)
+}
+
+/// What was decided, about what, and what came of it.
+fn decided(link: &AuditLink) -> String {
+    let Some(what) = &link.what else { return "-".to_owned() };
+    let outcome = link.outcome.map(|outcome| format!(": {}", json::name(&outcome)));
+    let paths = (!link.paths.is_empty()).then(|| format!(" {}", link.paths.join(" ")));
+    let (paths, outcome) = (paths.unwrap_or_default(), outcome.unwrap_or_default());
+    format!("{}{paths}{outcome}", json::name(what))
 }
