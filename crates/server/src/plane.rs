@@ -10,6 +10,7 @@
 mod approvals;
 mod artifacts;
 mod audit;
+mod bounded;
 mod caller;
 mod changes;
 mod claims;

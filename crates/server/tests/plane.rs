@@ -101,6 +101,7 @@ claims! {
     once::the_same_request_twice_makes_one_task,
     once::a_version_that_is_not_the_latest_is_refused,
     output::pieces_come_once_in_order_and_up_to_the_limit,
+    output::what_is_left_out_is_known_after_a_restart,
     output::artifacts_come_back_as_they_were_given,
     output::an_artifact_that_was_altered_is_not_given_out,
     path::a_task_goes_from_the_request_to_its_end_and_the_chain_holds,

@@ -212,6 +212,8 @@ pub struct AttemptResult {
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Stamp>,
     pub output_tail: Option<String>,
+    /// How much the command wrote, kept or not.
+    pub output: Option<OutputCounts>,
     pub changes: Option<ChangeCounts>,
     /// What was planned: backend, network, limits.
     pub plan: Option<serde_json::Value>,
@@ -219,6 +221,12 @@ pub struct AttemptResult {
     pub effective: Option<serde_json::Value>,
     pub receipt: Option<serde_json::Value>,
     pub usage: Option<serde_json::Value>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OutputCounts {
+    pub stdout_bytes: u64,
+    pub stderr_bytes: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

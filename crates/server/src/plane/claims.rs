@@ -18,7 +18,7 @@ use serde_json::json;
 use super::caller::Caller;
 use super::due::AttemptRow;
 use super::error::PlaneError;
-use super::memory::{End, Fenced, Hold, Present};
+use super::memory::{End, Fenced, Hold, Present, Streams};
 use super::moves::{Step, advance, after};
 use super::turn::{About, Turn};
 use super::{Plane, approvals, policy, scheduler, tokens};
@@ -310,7 +310,7 @@ async fn hand_over(
         claimed_at: turn.now,
         seq: -1,
         log_seq: -1,
-        log_bytes: 0,
+        output: Streams::default(),
     };
     let hold = Hold {
         runner: runner.id,

@@ -1,19 +1,25 @@
 //! Output of attempts, piece by piece.
 //!
 //! Pieces are rows beside everything else, so that one database is the whole state and one transaction covers a piece
-//! and its number. An attempt keeps so many bytes and no more; where it was cut is said.
+//! and its number. Of each stream of an attempt so many bytes are kept and no more, by [`Bounded`]: the beginning and the end. Numbers
+//! that are missing are what was left out, and how much that is is said at the end.
+
+use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::page::Page;
 use cofferdam_core::control::report::{LogChunk, LogPiece, Stream, Taken};
+use cofferdam_core::control::task::Task;
 use cofferdam_core::control::token::Scope;
 use serde_json::json;
 use sqlx::Row as _;
 
+use super::bounded::Bounded;
 use super::caller::Caller;
 use super::error::PlaneError;
+use super::memory::Streams;
 use super::turn::{About, Turn};
 use super::{Plane, reports, tasks};
 use crate::store::{Sql, StoreError, rows, run};
@@ -100,26 +106,100 @@ async fn keep(
     if seq <= known.fenced.log_seq {
         return Ok(Taken::Repeated);
     }
-    let before = known.fenced.log_bytes;
-    let total = before + bytes;
-    let limit = turn.settings.log_limit;
-    if total <= limit {
-        let stream = match chunk.stream {
-            Stream::Stdout => "stdout",
-            Stream::Stderr => "stderr",
-        };
-        let sql = Sql::new(
-            "INSERT INTO logs (task, attempt, seq, stream, data) VALUES ($1, $2, $3, $4, $5)",
-        );
-        let sql = sql.text(id).number(chunk.attempt).number(chunk.seq).text(stream);
-        run(turn.db().await?, sql.text(&chunk.data)).await?;
-    } else if before <= limit {
-        let task = turn.task(id).await?;
-        let data = json!({"limit": limit});
-        turn.tell(&About::task(&task), "server", "sandbox.output_truncated", data).await?;
+    let sql =
+        Sql::new("INSERT INTO logs (task, attempt, seq, stream, data) VALUES ($1, $2, $3, $4, $5)");
+    let sql = sql.text(id).number(chunk.attempt).number(chunk.seq).text(name(chunk.stream));
+    run(turn.db().await?, sql.text(&chunk.data)).await?;
+    let mut output = known.fenced.output;
+    let gone = of(&mut output, chunk.stream).take(seq, bytes, turn.settings.log_limit);
+    if let Some(gone) = gone {
+        leave_out(turn, id, chunk.attempt, chunk.stream, gone).await?;
     }
     if let Some(fenced) = turn.memory.held.get_mut(&id).and_then(|hold| hold.fenced.as_mut()) {
-        (fenced.log_seq, fenced.log_bytes) = (seq, total);
+        (fenced.log_seq, fenced.output) = (seq, output);
     }
     Ok(Taken::Accepted)
+}
+
+const fn name(stream: Stream) -> &'static str {
+    match stream {
+        Stream::Stdout => "stdout",
+        Stream::Stderr => "stderr",
+    }
+}
+
+const fn of(output: &mut Streams, stream: Stream) -> &mut Bounded {
+    match stream {
+        Stream::Stdout => &mut output.stdout,
+        Stream::Stderr => &mut output.stderr,
+    }
+}
+
+/// Removes the pieces between the beginning of a stream and its end.
+async fn leave_out(
+    turn: &mut Turn,
+    id: TaskId,
+    attempt: u32,
+    stream: Stream,
+    gone: Range<i64>,
+) -> Result<(), PlaneError> {
+    let sql = Sql::new(
+        "DELETE FROM logs WHERE task = $1 AND attempt = $2 AND stream = $3 AND seq >= $4 AND seq < $5",
+    );
+    let sql = sql.text(id).number(attempt).text(name(stream));
+    run(turn.db().await?, sql.number(gone.start).number(gone.end)).await?;
+    Ok(())
+}
+
+/// What is in the store of an attempt's output, and the number of its last piece: after a restart.
+pub(super) async fn found(
+    turn: &mut Turn,
+    id: TaskId,
+    attempt: u32,
+) -> Result<(i64, Streams), PlaneError> {
+    let sql = Sql::new(
+        "SELECT seq, stream, CAST(LENGTH(data) AS BIGINT) FROM logs WHERE task = $1 AND attempt = $2 ORDER BY seq",
+    );
+    let read = |source| StoreError::Query { what: "read", source };
+    let (mut last, mut has_gap, mut output) = (-1, false, Streams::default());
+    for row in rows(turn.db().await?, sql.text(id).number(attempt)).await? {
+        let seq: i64 = row.try_get(0).map_err(read)?;
+        let stream: String = row.try_get(1).map_err(read)?;
+        let stream = if stream == "stderr" { Stream::Stderr } else { Stream::Stdout };
+        let length: i64 = row.try_get(2).map_err(read)?;
+        // Kept as base64: four characters for three bytes.
+        let bytes = length.unsigned_abs() / 4 * 3;
+        has_gap |= seq != last + 1;
+        last = seq;
+        let gone = of(&mut output, stream).take(seq, bytes, turn.settings.log_limit);
+        if let Some(gone) = gone {
+            leave_out(turn, id, attempt, stream, gone).await?;
+        }
+    }
+    if has_gap {
+        output.stdout.found_with_a_gap();
+        output.stderr.found_with_a_gap();
+    }
+    Ok((last, output))
+}
+
+/// Says of each stream of an attempt that ends how much of it there is, where that is not all. The run's own count is the true one: this
+/// server has not seen what was sent before it was started, and was then left out.
+pub(super) async fn tell_of_the_cut(turn: &mut Turn, task: &Task) -> Result<(), PlaneError> {
+    let fenced = turn.memory.held.get(&task.id).and_then(|hold| hold.fenced.as_ref());
+    let Some(Streams { stdout, stderr }) = fenced.map(|fenced| fenced.output.clone()) else {
+        return Ok(());
+    };
+    let counted = task.result.output.as_ref();
+    let all = [
+        (Stream::Stdout, stdout, counted.map(|output| output.stdout_bytes)),
+        (Stream::Stderr, stderr, counted.map(|output| output.stderr_bytes)),
+    ];
+    for (stream, there, counted) in all.into_iter().filter(|(_, there, _)| there.is_cut) {
+        let data = json!({
+            "stream": name(stream), "total_bytes": counted.unwrap_or(there.total), "kept_bytes": there.kept,
+        });
+        turn.tell(&About::task(task), "server", "sandbox.output_truncated", data).await?;
+    }
+    Ok(())
 }

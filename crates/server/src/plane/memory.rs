@@ -18,6 +18,7 @@ use cofferdam_core::stamp::Stamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
+use super::bounded::Bounded;
 use super::rows::NOT_OVER;
 use super::settings::PlaneSettings;
 use super::tally::Tally;
@@ -70,6 +71,13 @@ pub(crate) enum End {
     Told,
 }
 
+/// Of a program.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Streams {
+    pub(crate) stdout: Bounded,
+    pub(crate) stderr: Bounded,
+}
+
 /// An attempt as its runner must know it.
 #[derive(Debug, Clone)]
 pub(crate) struct Fenced {
@@ -79,7 +87,8 @@ pub(crate) struct Fenced {
     /// Highest number of a report, and of a piece of output; -1 before the first.
     pub(crate) seq: i64,
     pub(crate) log_seq: i64,
-    pub(crate) log_bytes: u64,
+    /// What is kept of either stream.
+    pub(crate) output: Streams,
 }
 
 /// A runner as it is known.

@@ -10,9 +10,9 @@ use sqlx::Row as _;
 
 use super::due::{AttemptRow, TaskRow};
 use super::error::PlaneError;
-use super::memory::{End, Fenced};
+use super::memory::{End, Fenced, Streams};
 use super::turn::{About, Turn};
-use super::{approvals, tasks, workflows};
+use super::{approvals, logs, tasks, workflows};
 use crate::store::{Sql, StoreError, first, from_doc, scalar, to_doc};
 
 /// A move, whose it is, and why.
@@ -93,6 +93,9 @@ async fn go(
             return Err(illegal.into());
         }
     };
+    if before.is_held() && !to.is_held() {
+        logs::tell_of_the_cut(turn, task).await?;
+    }
     let order = turn.memory.head.seq + 1;
     task.state = to;
     task.version += 1;
@@ -254,21 +257,18 @@ pub(super) async fn fenced(
         return Ok(None);
     };
     let attempt: Attempt = from_doc(&row, "attempts")?;
-    let sql = Sql::new(
-        "SELECT MAX(seq), CAST(SUM(LENGTH(data)) AS BIGINT) FROM logs WHERE task = $1 AND attempt = $2",
-    );
-    let output = first(turn.db().await?, sql.text(id).number(number)).await?;
-    let number_at = |at: usize| {
-        output.as_ref().and_then(|row| row.try_get::<Option<i64>, _>(at).ok().flatten())
+    // Of an attempt that is over no more output is taken.
+    let (log_seq, output) = match held {
+        true => logs::found(turn, id, number).await?,
+        false => (-1, Streams::default()),
     };
     let fenced = Fenced {
         runner: attempt.runner,
         fence: row.try_get(0).map_err(read)?,
         claimed_at: attempt.claimed_at,
         seq: row.try_get(1).map_err(read)?,
-        log_seq: number_at(0).unwrap_or(-1),
-        // Kept as base64: four characters for three bytes.
-        log_bytes: number_at(1).unwrap_or(0).unsigned_abs() / 4 * 3,
+        log_seq,
+        output,
     };
     if held && let Some(hold) = turn.memory.held.get_mut(&id) {
         hold.fenced = Some(fenced.clone());

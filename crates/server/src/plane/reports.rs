@@ -213,6 +213,7 @@ fn merge(known: &mut AttemptResult, said: AttemptResult) {
         started_at,
         finished_at,
         output_tail,
+        output,
         changes,
         plan,
         effective,

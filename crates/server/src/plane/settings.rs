@@ -49,7 +49,7 @@ pub struct PlaneSettings {
     pub max_running: usize,
     /// Most tasks of one project, and of none, that wait at once: all that wait are kept in memory.
     pub max_waiting: u64,
-    /// Bytes of output that are kept of one attempt.
+    /// Bytes of output that are kept of each stream of one attempt.
     pub log_limit: u64,
     /// Bytes of all artifacts of one attempt.
     pub artifact_limit: u64,

@@ -2,7 +2,7 @@
 
 use cofferdam_core::config::Key;
 use cofferdam_core::control::report::ReportedStatus;
-use cofferdam_core::control::task::{AttemptResult, ChangeCounts};
+use cofferdam_core::control::task::{AttemptResult, ChangeCounts, OutputCounts};
 use cofferdam_core::outcome::OutcomeClass;
 use cofferdam_core::plan::Plan;
 use cofferdam_core::record::Record;
@@ -30,6 +30,10 @@ pub(super) fn of_record(record: &Record) -> (ReportedStatus, AttemptResult) {
         started_at: Some(record.started_at),
         finished_at: record.finished_at,
         output_tail: None,
+        output: Some(OutputCounts {
+            stdout_bytes: record.output.stdout_bytes,
+            stderr_bytes: record.output.stderr_bytes,
+        }),
         changes: record.changes.as_ref().map(|changes| ChangeCounts {
             created: changes.created,
             modified: changes.modified,

@@ -25,12 +25,17 @@ export function log(task, attempt, signal) {
   const open = { stdout: null, stderr: null };
   const styles = { stdout: ansi.plain(), stderr: ansi.plain() };
   let waiting = [];
+  let last = null;
   let gone = 0;
   let at = -1;
 
   const flush = () => {
     const batch = document.createDocumentFragment();
-    for (const piece of waiting) take(piece, batch);
+    for (const piece of waiting) {
+      if (last && piece.attempt === last.attempt && piece.seq > last.seq + 1) skip(batch);
+      last = piece;
+      take(piece, batch);
+    }
     waiting = [];
     lines.append(batch);
     while (lines.childElementCount > MOST_LINES) {
@@ -53,6 +58,12 @@ export function log(task, attempt, signal) {
       if (part !== "") write(open[from], part, styles[from]);
       if (index < parts.length - 1) open[from] = null;
     });
+  };
+
+  // The server keeps the beginning and the end of each stream.
+  const skip = (batch) => {
+    open.stdout = open.stderr = null;
+    batch.append(el("li.quiet", "… more was written than is kept: output is left out here …"));
   };
 
   const mark = () => {

@@ -5,8 +5,9 @@ use std::slice;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cofferdam_core::control::page::Paging;
-use cofferdam_core::control::report::{LogChunk, ReportedStatus, Stream, Taken};
-use cofferdam_server::plane::{ArtifactFilter, NewArtifact};
+use cofferdam_core::control::report::{LogChunk, ReportedStatus, StatusReport, Stream, Taken};
+use cofferdam_core::control::task::{AttemptResult, OutputCounts};
+use cofferdam_server::plane::{ArtifactFilter, EventFilter, NewArtifact};
 use serde_json::json;
 
 use crate::desk::Desk;
@@ -37,18 +38,71 @@ pub(crate) async fn pieces_come_once_in_order_and_up_to_the_limit(desk: Desk) {
     assert_eq!(page.items[1].data.as_deref(), Some(STANDARD.encode(b"\xff\xfe").as_str()));
     let later = desk.plane.logs(&desk.admin, task.id, Some(1), Some(0), 100).await.unwrap();
     assert_eq!(later.items.len(), 1);
-    // Sixteen mebibytes are kept; the rest is counted and said to be missing.
+    // Of each stream sixteen mebibytes are kept, its end among them; what lies between is left out.
     let large = vec![b'x'; 256 << 10];
-    for seq in 2..70 {
+    for seq in 2..82 {
         assert_eq!(send(chunk(seq, Stream::Stdout, &large)).await.unwrap(), Taken::Accepted);
     }
-    let kinds = desk.kinds(&task).await;
-    let cut = kinds.iter().filter(|kind| *kind == "sandbox.output_truncated").count();
-    assert_eq!(cut, 1, "{kinds:?}");
+    assert_eq!(send(chunk(82, Stream::Stdout, b"LASTLINE\n")).await.unwrap(), Taken::Accepted);
+    assert_eq!(send(chunk(83, Stream::Stderr, b"errline\n")).await.unwrap(), Taken::Accepted);
     let page = desk.plane.logs(&desk.admin, task.id, None, None, 1000).await.unwrap();
-    assert!(page.items.len() < 67, "{}", page.items.len());
-    runner.report(&desk, &claim, 0, ReportedStatus::Succeeded).await;
+    let there = &page.items;
+    let of = |stream| there.iter().filter(move |piece| piece.stream == stream);
+    let kept: usize = of(Stream::Stdout).map(|piece| piece.text.len()).sum();
+    assert!(kept <= 16 << 20 && kept > 14 << 20, "{kept}");
+    assert_eq!(there[0].text, "hello\n");
+    assert_eq!(of(Stream::Stdout).next_back().unwrap().text, "LASTLINE\n");
+    assert_eq!(of(Stream::Stderr).next_back().unwrap().text, "errline\n");
+    assert!(there.windows(2).any(|two| two[1].seq > two[0].seq + 1), "the gap shows");
+    let counts = OutputCounts { stdout_bytes: 20_971_535, stderr_bytes: 10 };
+    let report = StatusReport {
+        attempt: 1,
+        fence: claim.fence.clone(),
+        seq: 0,
+        status: ReportedStatus::Succeeded,
+        result: AttemptResult { output: Some(counts), ..AttemptResult::default() },
+        events: vec![],
+    };
+    desk.plane.report(&runner.caller, task.id, report).await.unwrap();
+    assert_eq!(desk.plane.task(&desk.admin, task.id).await.unwrap().result.output, Some(counts));
     assert_eq!(send(chunk(99, Stream::Stdout, b"late")).await.unwrap(), Taken::Stale);
+    let filter = EventFilter {
+        task: Some(task.id),
+        kind: Some("sandbox.output_truncated".into()),
+        ..EventFilter::default()
+    };
+    let told = desk.plane.events(&desk.admin, &filter, &Paging::default()).await.unwrap().items;
+    let told: Vec<_> = told.into_iter().map(|event| event.data).collect();
+    let said = json!({"stream": "stdout", "total_bytes": 20_971_535, "kept_bytes": kept});
+    assert_eq!(told, [said], "of the stream that was cut, and of no other");
+}
+
+/// The end of a stream stays the end, whoever counts it.
+pub(crate) async fn what_is_left_out_is_known_after_a_restart(mut desk: Desk) {
+    let runner = desk.runner("one").await;
+    let task = desk.submit(json!({})).await;
+    let claim = runner.claim(&desk, 1).await.remove(0);
+    let large = STANDARD.encode(vec![b'x'; 256 << 10]);
+    let chunk = |seq: u64| LogChunk {
+        attempt: 1,
+        fence: claim.fence.clone(),
+        seq,
+        stream: Stream::Stdout,
+        data: large.clone(),
+    };
+    for seq in 0..80 {
+        desk.plane.log(&runner.caller, task.id, chunk(seq)).await.unwrap();
+    }
+    desk.restart().await;
+    desk.plane.log(&runner.caller, task.id, chunk(79)).await.unwrap();
+    for seq in 80..120 {
+        desk.plane.log(&runner.caller, task.id, chunk(seq)).await.unwrap();
+    }
+    let page = desk.plane.logs(&desk.admin, task.id, None, None, 1000).await.unwrap();
+    let kept = page.items.len();
+    assert!((56..=64).contains(&kept), "{kept}");
+    assert_eq!(page.items.last().unwrap().seq, 119);
+    assert!(page.items[..40].iter().zip(0..).all(|(piece, at)| piece.seq == at));
 }
 
 pub(crate) async fn artifacts_come_back_as_they_were_given(desk: Desk) {

@@ -46,6 +46,9 @@ pub(super) struct LogsArgs {
     json: bool,
 }
 
+/// Where the server has the beginning and the end of a stream, and not what lies between.
+const LEFT_OUT: &str = "\nnote: output is left out here: more was written than a server keeps; `task show --json` has the totals";
+
 /// Between two looks at a task whose log broke off.
 const LOOK: Duration = Duration::from_millis(300);
 
@@ -75,7 +78,7 @@ fn rest(
         let after = seen.map(|seen| seen.seq);
         let page = remote.ask(remote.client().logs(args.task, attempt, after))?;
         for piece in &page.items {
-            show(args, piece, out)?;
+            show(args, piece, *seen, out)?;
             *seen = Some(piece.place());
         }
         if page.next.is_none() || page.items.is_empty() {
@@ -122,16 +125,29 @@ async fn stream(
     let followed = remote.client().follow_logs(args.task, args.attempt, *seen).await;
     let mut followed = followed.map_err(Broken::Server)?;
     while let Some(piece) = followed.next().await.map_err(Broken::Server)? {
-        show(args, &piece, out).map_err(Broken::Out)?;
+        show(args, &piece, *seen, out).map_err(Broken::Out)?;
         out.flush().map_err(|error| Broken::Out(error.into()))?;
         *seen = Some(piece.place());
     }
     Ok(())
 }
 
-fn show(args: &LogsArgs, piece: &LogPiece, out: &mut dyn Write) -> Result<(), Failure> {
+/// `before` is where the piece stands that was shown before.
+fn show(
+    args: &LogsArgs,
+    piece: &LogPiece,
+    before: Option<LogPlace>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     if args.json {
         return Ok(json::print_line(out, piece)?);
+    }
+    let follows = |before: LogPlace| {
+        before.attempt != piece.attempt || before.seq.saturating_add(1) == piece.seq
+    };
+    if !before.is_none_or(follows) {
+        out.flush()?;
+        writeln!(io::stderr(), "{LEFT_OUT}")?;
     }
     let bytes = match &piece.data {
         Some(data) => STANDARD.decode(data)?,
