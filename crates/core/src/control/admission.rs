@@ -21,7 +21,9 @@ use super::overview::EffectiveRule;
 use super::role::Role;
 use super::task::{ExecutionMode, NewTask};
 use crate::backend::BackendChoice;
-use crate::config::{Anchor, Entries, Key, Layer, Layers, Origin, Resolved, Trust, Value, resolve};
+use crate::config::{
+    Anchor, Entries, Key, Layer, Layers, Origin, Resolved, SandboxSettings, Trust, Value, resolve,
+};
 use crate::mount::MountRequest;
 use crate::paths::ExactPath;
 use crate::plan;
@@ -96,20 +98,10 @@ pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admi
     let resolved = resolve(layers).map_err(named)?;
     let settings = resolved.settings();
     let sandbox = &settings.sandbox;
-    let limits = Limits {
-        memory: sandbox.memory_limit,
-        cpus: sandbox.cpu_limit,
-        pids: sandbox.pids_limit,
-        timeout: sandbox.timeout,
-        idle_timeout: sandbox.idle_timeout,
-        stop_grace: sandbox.stop_grace,
-        output: sandbox.output_limit,
-        disk_reserve: sandbox.disk_reserve,
-    };
     // A role of the same name in the host file holds beside this one, and no override lifts it.
     let here = role.and_then(|role| settings.policy.roles.get(&role.name)).map(Ceiling::from);
     let ceiling = ceiling.stricter(here.unwrap_or_default());
-    ceiling.check(&limits, sandbox.network, sandbox.mode).map_err(named)?;
+    ceiling.check(&limits(sandbox), sandbox.network, sandbox.mode).map_err(named)?;
     policy::wide_enough(settings.policy.network, sandbox.network).map_err(named)?;
     policy::may_relax(&settings.policy.relax, &sandbox.relax).map_err(named)?;
     let_in(host, &resolved).map_err(named)?;
@@ -118,6 +110,19 @@ pub fn admit(host: &Entries, role: Option<&Role>, task: &NewTask) -> Result<Admi
     let admitted = Admitted { resolved, ceiling, fields, before };
     admitted.placed(task)?;
     Ok(admitted)
+}
+
+fn limits(sandbox: &SandboxSettings) -> Limits {
+    Limits {
+        memory: sandbox.memory_limit,
+        cpus: sandbox.cpu_limit,
+        pids: sandbox.pids_limit,
+        timeout: sandbox.timeout,
+        idle_timeout: sandbox.idle_timeout,
+        stop_grace: sandbox.stop_grace,
+        output: sandbox.output_limit,
+        disk_reserve: sandbox.disk_reserve,
+    }
 }
 
 /// Whether there is time left to begin it.

@@ -192,6 +192,11 @@ fn knows(caller: &Caller, token: &Token) -> bool {
 }
 
 async fn make(turn: &mut Turn, actor: &str, asked: NewToken) -> Result<MadeToken, PlaneError> {
+    if let Some(end) = asked.expires_at.filter(|end| *end <= turn.now) {
+        let message = format!("a token whose time was over at {end} would never count");
+        let remedy = "name a time to come, or none";
+        return Err(PlaneError::field("expires_at", message, remedy));
+    }
     let (millis, random) = turn.id()?;
     let bytes: [u8; 32] = turn.random()?;
     let secret = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes));

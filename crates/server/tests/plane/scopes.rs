@@ -196,6 +196,14 @@ pub(crate) async fn a_token_ends_and_its_secret_is_nowhere(mut desk: Desk) {
     assert!(desk.plane.caller("").is_none());
     desk.clock.advance(Duration::from_secs(10));
     assert!(desk.plane.caller(&made.secret).is_none(), "it has expired");
+    let late = NewToken {
+        name: "late".into(),
+        scopes: vec![Scope::Submit],
+        projects: None,
+        expires_at: Some(until),
+    };
+    let problem = desk.plane.make_token(&desk.admin, late, None).await.unwrap_err().problem();
+    assert_eq!((problem.status, problem.field.as_deref()), (422, Some("expires_at")));
     let asked = NewToken {
         name: "long".into(),
         scopes: vec![Scope::Submit],

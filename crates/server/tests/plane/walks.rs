@@ -77,9 +77,14 @@ impl Walk {
         let desk = &mut self.desk;
         match act {
             Act::Submit { retry, approval, held_back } => {
-                let on = if retry { json!(["failed", "lost", "timed_out"]) } else { json!([]) };
+                let retry = match retry {
+                    true => json!({
+                        "max_attempts": 3, "on": ["failed", "lost", "timed_out"], "backoff_ms": 1000,
+                    }),
+                    false => json!({"max_attempts": 1}),
+                };
                 let more = json!({
-                    "retry": {"max_attempts": 3, "on": on, "backoff_ms": 1000},
+                    "retry": retry,
                     "requires_approval": approval, "dispatch": !held_back,
                 });
                 self.tasks.push(desk.submit(more).await);

@@ -191,6 +191,7 @@ impl CreateArgs {
             (None, None, Some(_)) => ExecutionMode::IsolatedWorktree,
             (None, None, None) => ExecutionMode::NoWorkspace,
         };
+        let retry = self.retry()?;
         let env = pairs(&self.env, "--env")?;
         let mut settings: BTreeMap<String, Value> = pairs(&self.set, "--set")?
             .into_iter()
@@ -218,7 +219,6 @@ impl CreateArgs {
             let given = given.into_iter().filter(|(.., is_empty)| !is_empty);
             settings.extend(given.map(|(key, value, _)| (key.to_owned(), value)));
         }
-        let on = self.retry_on.iter().map(|cause| RetryCause::from(*cause)).collect();
         Ok(NewTask {
             project,
             title: self.title.clone(),
@@ -232,16 +232,27 @@ impl CreateArgs {
             artifacts: self.artifact.clone(),
             result: self.result,
             priority: self.priority,
-            retry: RetryPolicy {
-                max_attempts: self.retries,
-                on,
-                backoff_ms: if self.retries > 1 { self.backoff.millis } else { 0 },
-            },
+            retry,
             requires_approval: self.requires_approval,
             timeout: self.timeout.clone(),
             deadline: None,
             labels: self.label.clone(),
             dispatch: !self.hold,
+        })
+    }
+}
+
+impl CreateArgs {
+    fn retry(&self) -> Result<RetryPolicy, Failure> {
+        if self.retries > 1 && self.retry_on.is_empty() {
+            let message = format!("--retries {}: it is not said after which ends", self.retries);
+            return Err(Failure::usage(message)
+                .hint("say it with --retry-on, as in `--retry-on lost,timed-out`"));
+        }
+        Ok(RetryPolicy {
+            max_attempts: self.retries,
+            on: self.retry_on.iter().map(|cause| RetryCause::from(*cause)).collect(),
+            backoff_ms: if self.retries > 1 { self.backoff.millis } else { 0 },
         })
     }
 }
@@ -298,5 +309,32 @@ impl From<Cause> for RetryCause {
             Cause::SandboxFailure => Self::SandboxFailure,
             Cause::Lost => Self::Lost,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        create: CreateArgs,
+    }
+
+    fn line(words: &[&str]) -> CreateArgs {
+        let line = [&["create"], words, &["--", "true"]].concat();
+        Line::try_parse_from(line).unwrap().create
+    }
+
+    #[test]
+    fn more_tries_are_for_some_end() {
+        let refused = line(&["--retries", "3"]).retry().unwrap_err();
+        assert!(format!("{refused:?}").contains("--retry-on"), "{refused:?}");
+        let policy = line(&["--retries", "3", "--retry-on", "lost"]).retry().unwrap();
+        assert_eq!((policy.max_attempts, policy.on), (3, vec![RetryCause::Lost]));
+        assert_eq!(line(&[]).retry().unwrap().max_attempts, 1);
     }
 }

@@ -78,6 +78,13 @@ pub fn form(task: &NewTask) -> Result<(), Refusal> {
         let message = format!("there are 1 to {MOST_ATTEMPTS} attempts");
         return Err(wrong("retry.max_attempts", message, "the first attempt counts, too"));
     }
+    if task.retry.max_attempts > 1 && task.retry.on.is_empty() {
+        return Err(wrong(
+            "retry.on",
+            "it names no end after which there would be another attempt",
+            "name some of failed, timed_out, oom, sandbox_failure and lost, or ask for one attempt",
+        ));
+    }
     few("labels", task.labels.len())?;
     for (at, label) in task.labels.iter().enumerate() {
         name(&format!("labels[{at}]"), label)?;
@@ -329,6 +336,18 @@ mod tests {
         let shared =
             json!({"artifacts": ["a"], "project": project, "execution_mode": "shared-workspace"});
         assert_eq!(task(shared), Some("artifacts".into()));
+    }
+
+    #[test]
+    fn more_attempts_are_for_some_end() {
+        let task = |retry: Value| {
+            field(json!({"execution_mode": "no-workspace", "command": ["true"], "retry": retry}))
+        };
+        assert_eq!(task(json!({"max_attempts": 3})), Some("retry.on".into()));
+        assert_eq!(task(json!({"max_attempts": 2, "on": []})), Some("retry.on".into()));
+        assert_eq!(task(json!({"max_attempts": 3, "on": ["lost"]})), None);
+        assert_eq!(task(json!({"max_attempts": 1})), None);
+        assert_eq!(task(json!({"max_attempts": 0})), Some("retry.max_attempts".into()));
     }
 
     #[test]

@@ -4,18 +4,46 @@ use serde_json::json;
 
 use super::said::{Said, key};
 use super::wrong;
-use crate::config::{Entries, FileLayer, Key, Value, parse_file};
+use crate::config::{Entries, FileLayer, Key, Layers, Trust, Value, parse_file, resolve};
 use crate::control::role::{NewRole, Role};
+use crate::plan::mount_target;
 use crate::policy::Ceiling;
 use crate::refusal::{Refusal, Rule};
 
 /// Whether a role makes sense, before it is kept.
 pub fn check(role: &NewRole) -> Result<(), Refusal> {
     super::name("name", &role.name)?;
-    read_ceiling(&role.ceiling)?;
-    read_settings(&role.settings)?;
+    let ceiling = read_ceiling(&role.ceiling)?;
+    within(ceiling, &read_settings(&role.settings)?)?;
     for (at, name) in role.overridable.iter().enumerate() {
         key(&format!("overridable[{at}]"), name)?;
+    }
+    Ok(())
+}
+
+/// What its tasks begin with must be something that they may have, or each of them would be refused.
+fn within(mut ceiling: Ceiling, begins: &Entries) -> Result<(), Refusal> {
+    let named = |refusal: Refusal| {
+        let field = format!("settings.{}", refusal.field);
+        Refusal { field, ..refusal }
+    };
+    // Defaults are not the role's word: a task may ask for less.
+    for key in Key::ALL.iter().filter(|key| begins.get(**key).is_none()) {
+        unbind(&mut ceiling, *key);
+    }
+    let project = begins.clone();
+    let layers = Layers { project, trust: Trust::Trusted, ..Layers::default() };
+    let sandbox = resolve(layers)?.settings().sandbox;
+    let remedy = "begin with less, or raise the ceiling".to_owned();
+    ceiling
+        .check(&super::limits(&sandbox), sandbox.network, sandbox.mode)
+        .map_err(|refusal| named(Refusal { remedy, ..refusal }))?;
+    for (at, mount) in sandbox.mounts.iter().enumerate() {
+        let before = sandbox.mounts[..at].iter().map(|other| &other.target);
+        mount_target(&mount.target, before).map_err(|refusal| {
+            let field = format!("{}[{at}].target", refusal.field);
+            named(Refusal { field, ..refusal })
+        })?;
     }
     Ok(())
 }
@@ -45,17 +73,23 @@ pub(super) fn lift(
         let message = format!("the role {} does not let its tasks override {name}", role.name);
         return refuse(message, "ask for less, or add it to the role's overridable settings");
     }
-    match Key::named(name) {
-        Some(Key::SandboxMemoryLimit) => ceiling.memory = None,
-        Some(Key::SandboxCpuLimit) => ceiling.cpus = None,
-        Some(Key::SandboxPidsLimit) => ceiling.pids = None,
-        Some(Key::SandboxTimeout) => ceiling.timeout = None,
-        Some(Key::SandboxNetwork) => ceiling.network = None,
-        Some(Key::SandboxMode) => ceiling.mode = None,
-        Some(Key::SandboxMounts) => ceiling.allowed_paths = None,
-        _ => {}
+    if let Some(key) = Key::named(name) {
+        unbind(ceiling, key);
     }
     Ok(())
+}
+
+fn unbind(ceiling: &mut Ceiling, key: Key) {
+    match key {
+        Key::SandboxMemoryLimit => ceiling.memory = None,
+        Key::SandboxCpuLimit => ceiling.cpus = None,
+        Key::SandboxPidsLimit => ceiling.pids = None,
+        Key::SandboxTimeout => ceiling.timeout = None,
+        Key::SandboxNetwork => ceiling.network = None,
+        Key::SandboxMode => ceiling.mode = None,
+        Key::SandboxMounts => ceiling.allowed_paths = None,
+        _ => {}
+    }
 }
 
 type Pairs = std::collections::BTreeMap<String, serde_json::Value>;

@@ -263,6 +263,23 @@ fn a_role_is_read_before_it_is_kept() {
     );
     assert!(field(json!({"ceiling": {"nothing": 1}})).is_some());
     assert_eq!(field(json!({"settings": {"policy.env": []}})), Some("settings.policy.env".into()));
+    for (ceiling, setting, value) in [
+        (json!({"memory_limit": "512m"}), "sandbox.memory_limit", json!("1g")),
+        (json!({"cpu_limit": 1}), "sandbox.cpu_limit", json!(1.5)),
+        (json!({"pids_limit": 10}), "sandbox.pids_limit", json!(11)),
+        (json!({"timeout": "60s"}), "sandbox.timeout", json!("61s")),
+        (json!({"network": "none"}), "sandbox.network", json!("bridge")),
+        (json!({"mode": "stage"}), "sandbox.mode", json!("direct")),
+        // That a default is beyond another bound is not the role's word.
+        (json!({"memory_limit": "1m", "timeout": "60s"}), "sandbox.timeout", json!("61s")),
+        (json!({}), "sandbox.mounts", json!(["a:/proc"])),
+    ] {
+        let beyond = json!({"ceiling": ceiling, "settings": {setting: value}});
+        let named = field(beyond).unwrap();
+        assert!(named.starts_with(&format!("settings.{setting}")), "{named}");
+        let alone = json!({"ceiling": {"memory_limit": "1m", "timeout": "1s", "mode": "readonly"}});
+        assert_eq!(field(alone), None);
+    }
     let secret = json!({"settings": {"sandbox.env": ["API_TOKEN=x"]}});
     assert_eq!(field(secret), Some("settings.sandbox.env".into()));
     assert_eq!(field(json!({"overridable": ["x"]})), Some("overridable[0]".into()));
