@@ -24,7 +24,7 @@ fn whatever_says_no_has_an_entry_in_troubleshooting() {
         ("check of doctor", checks(), 31),
         ("outcome class", variants(&read("crates/core/src/outcome.rs"), "OutcomeClass", '_'), 7),
         ("exit code", exit_codes(&read("crates/core/src/outcome.rs")), 6),
-        ("problem of the server", problems(), 20),
+        ("problem of the server", problems(), 30),
     ];
     for (kind, names, least) in kinds {
         assert!(names.len() >= least, "only {} names of a {kind}: {names:?}", names.len());
@@ -86,6 +86,10 @@ fn problems() -> BTreeSet<String> {
         for call in ["Refused::new(", "Self::new(StatusCode", "refused(StatusCode"] {
             names.extend(first_literals(&text, call));
         }
+    }
+    // What a runner answers is passed on as it is.
+    for text in sources_in(&root().join("crates/server/src/runner")) {
+        names.extend(first_literals(&text, "problem("));
     }
     let plane = read("crates/server/src/plane/error.rs");
     let (_, body) = plane.split_once("fn problem").expect("the problems of the plane");

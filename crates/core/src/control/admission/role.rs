@@ -113,7 +113,12 @@ fn read_ceiling(said: &Pairs) -> Result<Ceiling, Refusal> {
     let entries = parse_file(&text, "ceiling", FileLayer::Host).map_err(|errors| {
         let first = errors.into_iter().next();
         let (key, message) = first.map(|e| (e.key, e.message)).unwrap_or_default();
-        let at = key.as_deref().and_then(|key| key.strip_prefix(AS)).map(|at| format!("ceiling.{at}"));
+        // What is unknown is told by its name alone.
+        let at = key.as_deref().and_then(|key| match key.strip_prefix(AS) {
+            None => said.contains_key(key).then_some(key),
+            known => known,
+        });
+        let at = at.map(|at| format!("ceiling.{at}"));
         let remedy = "memory_limit, cpu_limit, pids_limit, timeout, network, mode and allowed_paths have a ceiling";
         wrong(at.as_deref().unwrap_or("ceiling"), message, remedy)
     })?;
