@@ -29,7 +29,9 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
 use crate::report::Report;
-pub(crate) use args::{RunArgs, RunOptions, SandboxArgs, flags, secrets};
+pub(crate) use args::{
+    BoundArgs, MeansArgs, RunArgs, RunOptions, SandboxArgs, flag, flags, secrets,
+};
 pub(crate) use processes::refused as refused_processes;
 pub(crate) use summary::lines as summary_lines;
 

@@ -99,6 +99,40 @@ pub(crate) struct SandboxArgs {
     /// Directory to start in, below the workspace.
     #[arg(long, value_name = "DIR", env = "COFFERDAM_WORKDIR")]
     pub(crate) workdir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) bounds: BoundArgs,
+    /// Set a variable (repeatable).
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Pass a variable of the host through; its value is never recorded (repeatable).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pass_env: Vec<String>,
+    /// Show a host path inside, read-only unless it ends in `:rw` (repeatable).
+    #[arg(long, value_name = "SRC:DST[:rw]")]
+    pub(crate) mount: Vec<String>,
+    /// What of the forbidden the sandbox tries itself before the command: quick, full, or paranoid, which tries it
+    /// again afterwards.
+    #[arg(long, value_name = "LEVEL", hide_possible_values = true, value_parser = Offered(Proof::NAMES))]
+    pub(crate) receipt: Option<String>,
+    /// The same as `--receipt paranoid`.
+    #[arg(long, conflicts_with = "receipt")]
+    pub(crate) paranoid: bool,
+    #[command(flatten)]
+    pub(crate) means: MeansArgs,
+    /// Say yes to commands that `policy.commands` wants looked at first.
+    #[arg(long)]
+    pub(crate) reviewed: bool,
+    /// Run under the ceiling of a role from host policy.
+    #[arg(long, value_name = "NAME", env = "COFFERDAM_ROLE")]
+    pub(crate) role: Option<String>,
+    /// Begin with what another run of this workspace changed: its id, the end of it, or `last`.
+    #[arg(long, value_name = "RUN", env = "COFFERDAM_FROM")]
+    pub(crate) from: Option<String>,
+}
+
+/// What it may reach and use up: the same for a task of a server.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BoundArgs {
     /// What it can reach: none, allow, bridge, host.
     #[arg(long, hide_possible_values = true, value_parser = Offered(Network::NAMES))]
     pub(crate) network: Option<String>,
@@ -120,37 +154,41 @@ pub(crate) struct SandboxArgs {
     /// Time it may go without output.
     #[arg(long, value_name = "SPAN")]
     pub(crate) idle_timeout: Option<String>,
-    /// Set a variable (repeatable).
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) env: Vec<String>,
-    /// Pass a variable of the host through; its value is never recorded (repeatable).
-    #[arg(long, value_name = "NAME")]
-    pub(crate) pass_env: Vec<String>,
-    /// Show a host path inside, read-only unless it ends in `:rw` (repeatable).
-    #[arg(long, value_name = "SRC:DST[:rw]")]
-    pub(crate) mount: Vec<String>,
-    /// What of the forbidden the sandbox tries itself before the command: quick, full, or paranoid, which tries it
-    /// again afterwards.
-    #[arg(long, value_name = "LEVEL", hide_possible_values = true, value_parser = Offered(Proof::NAMES))]
-    pub(crate) receipt: Option<String>,
-    /// The same as `--receipt paranoid`.
-    #[arg(long, conflicts_with = "receipt")]
-    pub(crate) paranoid: bool,
+}
+
+/// By which means it is held: the same for a task of a server.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MeansArgs {
     /// Container runtime, where the engine has it: crun, runsc, kata.
     #[arg(long, value_name = "NAME")]
     pub(crate) runtime: Option<String>,
     /// Give a guarantee up by name: limits, landlock (repeatable).
     #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = Offered(Relax::NAMES))]
     pub(crate) relax: Vec<String>,
-    /// Say yes to commands that `policy.commands` wants looked at first.
-    #[arg(long)]
-    pub(crate) reviewed: bool,
-    /// Run under the ceiling of a role from host policy.
-    #[arg(long, value_name = "NAME", env = "COFFERDAM_ROLE")]
-    pub(crate) role: Option<String>,
-    /// Begin with what another run of this workspace changed: its id, the end of it, or `last`.
-    #[arg(long, value_name = "RUN", env = "COFFERDAM_FROM")]
-    pub(crate) from: Option<String>,
+}
+
+impl BoundArgs {
+    /// What was given, by key.
+    pub(crate) fn said(&self) -> impl Iterator<Item = (Key, &str)> {
+        let one = [
+            (Key::SandboxNetwork, &self.network),
+            (Key::SandboxMemoryLimit, &self.memory),
+            (Key::SandboxCpuLimit, &self.cpus),
+            (Key::SandboxPidsLimit, &self.pids),
+            (Key::SandboxTimeout, &self.timeout),
+            (Key::SandboxIdleTimeout, &self.idle_timeout),
+        ];
+        let hosts = self.allow_host.iter().map(|host| (Key::SandboxAllowHosts, host.as_str()));
+        one.into_iter().filter_map(|(key, text)| Some((key, text.as_deref()?))).chain(hosts)
+    }
+}
+
+impl MeansArgs {
+    /// What was given, by key.
+    pub(crate) fn said(&self) -> impl Iterator<Item = (Key, &str)> {
+        let runtime = self.runtime.iter().map(|name| (Key::SandboxRuntime, name.as_str()));
+        runtime.chain(self.relax.iter().map(|name| (Key::SandboxRelax, name.as_str())))
+    }
 }
 
 /// Adds the flags to the entries of the topmost layer.
@@ -162,34 +200,28 @@ pub(crate) fn flags(args: &SandboxArgs, entries: &mut Entries) -> Result<(), Ref
         (Key::SandboxImage, &args.image),
         (Key::SandboxPull, &args.pull),
         (Key::SandboxMode, &args.mode),
-        (Key::SandboxNetwork, &args.network),
-        (Key::SandboxMemoryLimit, &args.memory),
-        (Key::SandboxCpuLimit, &args.cpus),
-        (Key::SandboxPidsLimit, &args.pids),
-        (Key::SandboxTimeout, &args.timeout),
-        (Key::SandboxIdleTimeout, &args.idle_timeout),
-        (Key::SandboxRuntime, &args.runtime),
         (Key::SandboxReceipt, &receipt),
     ];
     let lists = [
-        (Key::SandboxAllowHosts, &args.allow_host),
         (Key::SandboxEnv, &args.env),
         (Key::SandboxEnvPassthrough, &args.pass_env),
         (Key::SandboxMounts, &args.mount),
-        (Key::SandboxRelax, &args.relax),
     ];
     let single = single.iter().filter_map(|(key, value)| Some((*key, value.as_deref()?)));
     let lists = lists.iter().flat_map(|(key, values)| values.iter().map(|v| (*key, v.as_str())));
-    for (key, text) in single.chain(lists) {
-        let flag = key.flag().unwrap_or(key.name());
-        entries.set_text(key, text, Layer::Flag, flag).map_err(|error| Refusal {
-            rule: Rule::ValueForm,
-            field: key.name().to_owned(),
-            message: error.to_string(),
-            remedy: "see `cofferdam run --help` and `cofferdam config reference`".to_owned(),
-        })?;
-    }
-    Ok(())
+    let shared = args.bounds.said().chain(args.means.said());
+    single.chain(lists).chain(shared).try_for_each(|(key, text)| flag(key, text, entries))
+}
+
+/// Adds one flag.
+pub(crate) fn flag(key: Key, text: &str, entries: &mut Entries) -> Result<(), Refusal> {
+    let flag = key.flag().unwrap_or(key.name());
+    entries.set_text(key, text, Layer::Flag, flag).map_err(|error| Refusal {
+        rule: Rule::ValueForm,
+        field: key.name().to_owned(),
+        message: error.to_string(),
+        remedy: "see `cofferdam run --help` and `cofferdam config reference`".to_owned(),
+    })
 }
 
 /// What must not be recorded of a request that did not get far: all that the spec knows, and, where there

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use cofferdam_core::config::{Entries, Key};
 use cofferdam_core::control::id::TaskId;
 use cofferdam_core::control::state::TaskState;
 use cofferdam_core::control::task::{
@@ -18,6 +19,7 @@ use cofferdam_core::quantity::Span;
 use serde_json::{Value, json};
 
 use super::{print, project};
+use crate::commands::run::{BoundArgs, MeansArgs, flag};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -32,6 +34,7 @@ use crate::remote::{Remote, RemoteArgs};
   cofferdam task create --project shop --image debian:12 -- make test
   cofferdam task create --project shop --mode shared-workspace --path docs -- ./build-docs.sh
   cofferdam task create --wait --set sandbox.backend=native -- true
+  cofferdam task create --project shop --memory 4g --timeout 30m -- ./train.sh
   cofferdam task create --project shop --artifact target/junit.xml -- ./test.sh
   cofferdam task create --file task.json --key nightly-2026-11-16
   cofferdam task create --project shop --retries 3 --retry-on lost,timed-out -- ./flaky.sh")]
@@ -65,10 +68,11 @@ pub(super) struct CreateArgs {
     /// Show a path of the runner's host inside; may be given more than once.
     #[arg(long, value_name = "SRC:DST[:rw]")]
     mount: Vec<MountRequest>,
-    /// Time it may take, as in 90s or 10m.
-    #[arg(long, value_name = "SPAN")]
-    timeout: Option<String>,
-    /// Any setting that `cofferdam run` has a flag for, by its key; may be given more than once.
+    #[command(flatten)]
+    bounds: BoundArgs,
+    #[command(flatten)]
+    means: MeansArgs,
+    /// Any other setting that `cofferdam run` has a flag for, by its key; may be given more than once.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// With shared-workspace: what it works on, so that others wait for it; may be given more than once.
@@ -193,10 +197,7 @@ impl CreateArgs {
         };
         let retry = self.retry()?;
         let env = pairs(&self.env, "--env")?;
-        let mut settings: BTreeMap<String, Value> = pairs(&self.set, "--set")?
-            .into_iter()
-            .map(|(key, value)| (key, typed(&value)))
-            .collect();
+        let mut settings = self.settings()?;
         let mut sandbox = None;
         let mut command = self.command.clone();
         if let Some(image) = &self.image {
@@ -234,7 +235,7 @@ impl CreateArgs {
             priority: self.priority,
             retry,
             requires_approval: self.requires_approval,
-            timeout: self.timeout.clone(),
+            timeout: self.bounds.timeout.clone(),
             deadline: None,
             labels: self.label.clone(),
             dispatch: !self.hold,
@@ -254,6 +255,41 @@ impl CreateArgs {
             on: self.retry_on.iter().map(|cause| RetryCause::from(*cause)).collect(),
             backoff_ms: if self.retries > 1 { self.backoff.millis } else { 0 },
         })
+    }
+}
+
+impl CreateArgs {
+    /// What flags say of settings: those of `run` by their own names, and any by `--set`.
+    fn settings(&self) -> Result<BTreeMap<String, Value>, Failure> {
+        let mut settings: BTreeMap<String, Value> = pairs(&self.set, "--set")?
+            .into_iter()
+            .map(|(key, value)| (key, typed(&value)))
+            .collect();
+        let mut entries = Entries::default();
+        let mut given: BTreeMap<Key, Vec<&str>> = BTreeMap::new();
+        for (key, text) in self.bounds.said().chain(self.means.said()) {
+            // What has not the form of its setting is not sent.
+            flag(key, text, &mut entries).map_err(|no| {
+                Failure::usage(no.message).hint("see `cofferdam task create --help`")
+            })?;
+            given.entry(key).or_default().push(text);
+        }
+        for (key, texts) in given {
+            let name = key.name().to_owned();
+            if settings.contains_key(&name) {
+                let flag = key.flag().unwrap_or_default();
+                return Err(Failure::usage(format!("{flag} and --set {name} are one setting"))
+                    .hint("give one of them"));
+            }
+            let value = match key {
+                // A field of the task, with a place of its own.
+                Key::SandboxTimeout => continue,
+                Key::SandboxAllowHosts | Key::SandboxRelax => json!(texts),
+                _ => json!(texts.last()),
+            };
+            settings.insert(name, value);
+        }
+        Ok(settings)
     }
 }
 
@@ -327,6 +363,56 @@ mod tests {
     fn line(words: &[&str]) -> CreateArgs {
         let line = [&["create"], words, &["--", "true"]].concat();
         Line::try_parse_from(line).unwrap().create
+    }
+
+    fn settings(words: &[&str]) -> Result<Value, String> {
+        let settings = line(words).settings();
+        settings.map(|settings| json!(settings)).map_err(|failure| format!("{failure:?}"))
+    }
+
+    #[test]
+    fn the_flags_of_run_become_settings_of_the_task() {
+        let words = [
+            "--memory",
+            "1g",
+            "--cpus",
+            "0.5",
+            "--pids",
+            "64",
+            "--network",
+            "allow",
+            "--allow-host",
+            "a.example",
+            "--allow-host",
+            "b.example:443",
+            "--idle-timeout",
+            "30s",
+            "--runtime",
+            "crun",
+            "--relax",
+            "landlock",
+            "--timeout",
+            "5m",
+            "--set",
+            "sandbox.backend=native",
+        ];
+        let expected = json!({
+            "sandbox.memory_limit": "1g", "sandbox.cpu_limit": "0.5", "sandbox.pids_limit": "64",
+            "sandbox.network": "allow", "sandbox.allow_hosts": ["a.example", "b.example:443"],
+            "sandbox.idle_timeout": "30s", "sandbox.runtime": "crun", "sandbox.relax": ["landlock"],
+            "sandbox.backend": "native",
+        });
+        assert_eq!(settings(&words).unwrap(), expected);
+        assert_eq!(settings(&[]).unwrap(), json!({}));
+    }
+
+    #[test]
+    fn what_is_wrong_or_said_twice_is_not_sent() {
+        let said = settings(&["--memory", "lots"]).unwrap_err();
+        assert!(said.contains("--memory"), "{said}");
+        let twice = ["--memory", "1g", "--set", "sandbox.memory_limit=2g"];
+        let said = settings(&twice).unwrap_err();
+        assert!(said.contains("--memory and --set sandbox.memory_limit"), "{said}");
     }
 
     #[test]
