@@ -5,6 +5,8 @@
     reason = "a test that cannot look at its own surroundings has failed"
 )]
 
+mod files;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
@@ -24,8 +26,13 @@ struct Client {
 
 impl Client {
     fn connect(env: &TestEnv) -> Self {
+        Self::connect_with(env, &[], &[])
+    }
+
+    fn connect_with(env: &TestEnv, options: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = env.cofferdam();
-        command.args(["mcp", "--sandbox", "native", "--relax", "limits"]);
+        command.args(["mcp", "--sandbox", "native", "--relax", "limits"]).args(options);
+        command.envs(variables.iter().copied());
         let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (to, from) = (server.stdin.take(), BufReader::new(server.stdout.take().unwrap()));
         let mut client = Self { server, to, from, last: 0 };
@@ -58,6 +65,19 @@ impl Client {
 
     fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))["result"].clone()
+    }
+
+    /// What a command in the sandbox prints, where it ends well.
+    fn prints(&mut self, command: &str) -> String {
+        let done = self.call("shell", json!({ "command": command }))["structuredContent"].clone();
+        assert_eq!(done["exit_code"], 0, "{done}");
+        done["stdout"].as_str().unwrap().to_owned()
+    }
+
+    fn end(mut self, env: &TestEnv) {
+        self.to = None;
+        assert!(self.server.wait().unwrap().success());
+        assert!(wait_until(Duration::from_secs(10), || sessions(env) == 0));
     }
 }
 

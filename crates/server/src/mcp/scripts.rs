@@ -9,7 +9,7 @@ use cofferdam_core::plan::ExecSpec;
 
 use super::run::Done;
 
-/// Bytes of a file that are read, at most.
+/// Bytes of a file that is edited, at most.
 pub(super) const LARGEST: usize = 8 << 20;
 
 /// Says where `$1` leads as `$p`; 40 where that is not in the workspace. `-m` lets parts of it be missing.
@@ -31,21 +31,53 @@ fn script(text: &str, args: &[&str]) -> ExecSpec {
     ExecSpec { command, workdir: Some("/workspace".into()), approval, ..ExecSpec::default() }
 }
 
-pub(super) fn read(path: &str) -> ExecSpec {
-    let text =
-        inside!("[ -e \"$p\" ] || exit 42; [ -f \"$p\" ] || exit 43; head -c \"$2\" -- \"$p\"");
-    script(text, &[path, &LARGEST.to_string()])
+/// Some lines of a file, or from one to the end. On standard error it says how large all of it is: see [`Size`].
+pub(super) fn read(path: &str, first: usize, lines: Option<usize>) -> ExecSpec {
+    let text = inside!(
+        "[ -e \"$p\" ] || exit 42; [ -f \"$p\" ] || exit 43; \
+         b=$(wc -c < \"$p\") && l=$(wc -l < \"$p\") && e=$(tail -c 1 -- \"$p\" | wc -l) || exit 1; \
+         echo $b $l $e >&2; \
+         if [ -n \"$3\" ]; then tail -n +\"$2\" -- \"$p\" | head -n \"$3\"; else tail -n +\"$2\" -- \"$p\"; fi"
+    );
+    let lines = lines.map(|lines| lines.to_string()).unwrap_or_default();
+    script(text, &[path, &first.to_string(), &lines])
 }
 
-/// The content is its input. It is written beside the file and then put in its place, with the mode that the
-/// file had.
-pub(super) fn write(path: &str) -> ExecSpec {
+/// How large a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) bytes: u64,
+    pub(super) lines: u64,
+}
+
+impl Size {
+    /// As [`read`] says it: bytes, ends of lines, and whether the last byte is one.
+    pub(super) fn said(exact: &[u8]) -> Option<Self> {
+        let text = str::from_utf8(exact).ok()?;
+        let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
+        let mut next = || numbers.next()?.ok();
+        let (bytes, ends, last) = (next()?, next()?, next()?);
+        let lines = ends + u64::from(bytes > 0 && last == 0);
+        Some(Self { bytes, lines })
+    }
+}
+
+/// All of a file that is not larger than [`LARGEST`]; of another, more than that.
+pub(super) fn whole(path: &str) -> ExecSpec {
+    let text =
+        inside!("[ -e \"$p\" ] || exit 42; [ -f \"$p\" ] || exit 43; head -c \"$2\" -- \"$p\"");
+    script(text, &[path, &(LARGEST + 1).to_string()])
+}
+
+/// The content is its input, so many bytes. It is written beside the file and then put in its place, with the mode that
+/// the file had; where not all of it comes, it is not.
+pub(super) fn write(path: &str, bytes: usize) -> ExecSpec {
     let text = inside!(
         "[ -d \"$p\" ] && exit 43; mkdir -p -- \"${p%/*}\" || exit 44; \
-         t=$p.new.$$; cat > \"$t\" || exit 44; \
+         t=$p.new.$$; cat > \"$t\" && [ \"$(wc -c < \"$t\")\" -eq \"$2\" ] || { rm -f -- \"$t\"; exit 44; }; \
          [ -e \"$p\" ] && chmod --reference=\"$p\" -- \"$t\"; mv -- \"$t\" \"$p\" || exit 44"
     );
-    script(text, &[path])
+    script(text, &[path, &bytes.to_string()])
 }
 
 pub(super) fn list(path: &str, depth: u32) -> ExecSpec {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{Answer, call};
 use crate::mcp::answer::{Shown, bad, good};
 use crate::mcp::params::{JobParams, ShellParams};
-use crate::mcp::run::{Done, KILL, blocking, run};
+use crate::mcp::run::{Done, Ends, KILL, blocking, run};
 use crate::mcp::server::Server;
 
 #[tool_router(router = command_tools, vis = "pub(in crate::mcp)")]
@@ -51,7 +51,7 @@ impl Server {
                 Err(error) => bad(&error),
             });
         }
-        Ok(match run(client, spec, None, call(context)).await {
+        Ok(match run(client, spec, Ends::default(), call(context)).await {
             Ok(done) => ended(&done, self.held.touched().await),
             Err(error) => bad(&error),
         })
@@ -72,7 +72,7 @@ impl Server {
             let job = job.ok_or_else(|| format!("there is no command {}", params.job))?;
             let [stdout, stderr] =
                 kept_output(client.dir(), &job).map_err(|error| error.to_string())?;
-            Ok::<_, String>(Done { job, stdout, stderr })
+            Ok::<_, String>(Done { job, stdout, stderr, exact: None })
         });
         Ok(match found.await {
             Ok(Ok(done)) => ended(&done, self.held.touched().await),

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::{Answer, call};
 use crate::mcp::answer::{Shown, bad, good};
 use crate::mcp::params::{EditParams, ListParams, ReadParams, SearchParams, WriteParams};
-use crate::mcp::run::{Call, Done, run};
-use crate::mcp::scripts;
+use crate::mcp::run::{Call, Done, Ends, Exact, run};
+use crate::mcp::scripts::{self, Size};
 use crate::mcp::server::Server;
 
 #[tool_router(router = file_tools, vis = "pub(in crate::mcp)")]
@@ -25,18 +25,22 @@ impl Server {
         Parameters(params): Parameters<ReadParams>,
         context: RequestContext<RoleServer>,
     ) -> Answer {
-        let content = match self.content(&params.path, call(context)).await {
-            Ok(content) => content,
+        let first = params.from_line.unwrap_or(1).max(1);
+        let spec = scripts::read(&params.path, first, params.lines);
+        let ends = Ends { exact: Some(Exact::Stderr), ..Ends::default() };
+        let done = match self.inside(spec, ends, call(context)).await {
+            Ok(done) => done,
             Err(why) => return Ok(bad(&why)),
         };
-        let text = String::from_utf8_lossy(&content);
-        let first = params.from_line.unwrap_or(1).max(1);
-        let most = params.lines.unwrap_or(usize::MAX);
-        let lines = text.split_inclusive('\n').count();
-        let part: String = text.split_inclusive('\n').skip(first - 1).take(most).collect();
-        let shown = Shown::bytes(part.as_bytes());
+        if let Some(why) = scripts::refusal(&done, &params.path) {
+            return Ok(bad(&why));
+        }
+        let Some(size) = done.exact.as_deref().and_then(Size::said) else {
+            return Ok(bad(&format!("it cannot be said how large {} is", params.path)));
+        };
+        let shown = Shown::kept(&done.stdout);
         let value = json!({
-            "path": params.path, "bytes": content.len(), "lines": lines,
+            "path": params.path, "bytes": size.bytes, "lines": size.lines,
             "from_line": first, "left_out_bytes": shown.left_out,
         });
         Ok(good(shown.text, value))
@@ -71,7 +75,7 @@ impl Server {
             Ok(content) => content,
             Err(why) => return Ok(bad(&why)),
         };
-        if content.len() >= scripts::LARGEST {
+        if content.len() > scripts::LARGEST {
             return Ok(bad(&format!("{path} is too large to be edited so")));
         }
         let Ok(text) = String::from_utf8(content) else {
@@ -99,7 +103,7 @@ impl Server {
     ) -> Answer {
         let path = params.path.unwrap_or_else(|| ".".to_owned());
         let spec = scripts::list(&path, params.depth.unwrap_or(1).clamp(1, 32));
-        Ok(match self.inside(spec, None, call(context)).await {
+        Ok(match self.inside(spec, Ends::default(), call(context)).await {
             Ok(done) => match scripts::refusal(&done, &path) {
                 Some(why) => bad(&why),
                 None => listed(&done),
@@ -120,7 +124,7 @@ impl Server {
     ) -> Answer {
         let path = params.path.unwrap_or_else(|| ".".to_owned());
         let spec = scripts::search(&params.pattern, &path);
-        Ok(match self.inside(spec, None, call(context)).await {
+        Ok(match self.inside(spec, Ends::default(), call(context)).await {
             Ok(done) => match scripts::refusal(&done, &path) {
                 Some(why) => bad(&why),
                 None if !done.stderr.head.is_empty() => {
@@ -138,25 +142,24 @@ impl Server {
 }
 
 impl Server {
-    async fn inside(
-        &self,
-        spec: ExecSpec,
-        input: Option<Vec<u8>>,
-        call: Call,
-    ) -> Result<Done, String> {
-        run(self.held.client().await?, spec, input, call).await
+    async fn inside(&self, spec: ExecSpec, ends: Ends, call: Call) -> Result<Done, String> {
+        run(self.held.client().await?, spec, ends, call).await
     }
 
+    /// A file byte for byte, to be changed and written back. None of it is shown.
     async fn content(&self, path: &str, call: Call) -> Result<Vec<u8>, String> {
-        let done = self.inside(scripts::read(path), None, call).await?;
+        let ends = Ends { exact: Some(Exact::Stdout), ..Ends::default() };
+        let done = self.inside(scripts::whole(path), ends, call).await?;
         match scripts::refusal(&done, path) {
             Some(why) => Err(why),
-            None => Ok([done.stdout.head, done.stdout.tail].concat()),
+            None => done.exact.ok_or_else(|| format!("{path} could not be read whole")),
         }
     }
 
     async fn put(&self, path: &str, content: Vec<u8>, call: Call) -> Result<(), String> {
-        let done = self.inside(scripts::write(path), Some(content), call).await?;
+        let spec = scripts::write(path, content.len());
+        let ends = Ends { input: Some(content), ..Ends::default() };
+        let done = self.inside(spec, ends, call).await?;
         scripts::refusal(&done, path).map_or(Ok(()), Err)
     }
 }
