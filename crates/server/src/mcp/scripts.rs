@@ -2,6 +2,9 @@
 //!
 //! Paths are arguments, never part of a script. Each script first finds out where a path really leads, and
 //! refuses one that leaves the workspace.
+//!
+//! They need what GNU's programs have and busybox lacks: `realpath -m`, `find -printf`, `head -z`, `grep -Z`. A name may
+//! hold any byte but NUL, so NUL is what parts names from the rest.
 
 use cofferdam_core::command::Approval;
 use cofferdam_core::paths::Arg;
@@ -80,18 +83,21 @@ pub(super) fn write(path: &str, bytes: usize) -> ExecSpec {
     script(text, &[path, &bytes.to_string()])
 }
 
+/// Entries, a NUL behind each: kind, size and name, with tabs between.
 pub(super) fn list(path: &str, depth: u32) -> ExecSpec {
     let text = inside!(
         "[ -d \"$p\" ] || exit 45; cd -- \"$p\" || exit 45; \
-         find . -mindepth 1 -maxdepth \"$2\" -name .git -prune -o -printf '%y\\t%s\\t%P\\n' | sort -k3 | head -n 2000"
+         find . -mindepth 1 -maxdepth \"$2\" -name .git -prune -o -printf '%y\\t%s\\t%P\\0' | \
+         sort -z -k3 | head -z -n 2000"
     );
     script(text, &[path, &depth.to_string()])
 }
 
+/// Lines that were found: the name of the file, a NUL, the number, a colon, the line.
 pub(super) fn search(pattern: &str, path: &str) -> ExecSpec {
     let text = inside!(
         "[ -e \"$p\" ] || exit 42; \
-         grep -rnIE --exclude-dir=.git -e \"$2\" -- \".${p#/workspace}\" | head -n 500"
+         grep -rnHIEZ --exclude-dir=.git -e \"$2\" -- \".${p#/workspace}\" | head -n 500"
     );
     script(text, &[path, pattern])
 }

@@ -1,6 +1,8 @@
 //! Tools for the files of the workspace.
 
+use cofferdam_core::inert::Inert;
 use cofferdam_core::plan::ExecSpec;
+use cofferdam_sandbox::runs::KeptOutput;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::CallToolResult;
 use rmcp::service::RequestContext;
@@ -8,11 +10,14 @@ use rmcp::{RoleServer, tool, tool_router};
 use serde_json::{Value, json};
 
 use super::{Answer, call};
-use crate::mcp::answer::{Shown, bad, good};
+use crate::mcp::answer::{MOST, Shown, bad, good};
 use crate::mcp::params::{EditParams, ListParams, ReadParams, SearchParams, WriteParams};
 use crate::mcp::run::{Call, Done, Ends, Exact, run};
 use crate::mcp::scripts::{self, Size};
 use crate::mcp::server::Server;
+
+/// Bytes that are shown of one line that a search found.
+const MOST_OF_A_LINE: usize = 4096;
 
 #[tool_router(router = file_tools, vis = "pub(in crate::mcp)")]
 impl Server {
@@ -130,11 +135,7 @@ impl Server {
                 None if !done.stderr.head.is_empty() => {
                     bad(&String::from_utf8_lossy(&done.stderr.head))
                 }
-                None => {
-                    let shown = Shown::kept(&done.stdout);
-                    let found = shown.text.lines().count();
-                    good(shown.text, json!({ "lines": found, "left_out_bytes": shown.left_out }))
-                }
+                None => found(&done),
             },
             Err(error) => bad(&error),
         })
@@ -164,23 +165,64 @@ impl Server {
     }
 }
 
+/// The entries of a listing, so many as are shown of one; what was cut off in the middle of its record is left out.
 fn listed(done: &Done) -> CallToolResult {
-    let shown = Shown::kept(&done.stdout);
-    let entries: Vec<Value> = shown
-        .text
-        .lines()
-        .filter_map(|line| {
-            let mut fields = line.splitn(3, '\t');
-            let kind = match fields.next()? {
-                "f" => "file",
-                "d" => "directory",
-                "l" => "symlink",
-                _ => "other",
-            };
-            let size: u64 = fields.next()?.parse().ok()?;
-            Some(json!({ "kind": kind, "size": size, "path": fields.next()? }))
-        })
-        .collect();
+    let mut shown = 0;
+    let mut entries: Vec<Value> = Vec::new();
+    for record in done.stdout.head.split_inclusive(|byte| *byte == 0) {
+        let Some((0, fields)) = record.split_last() else { break };
+        if shown + record.len() > MOST {
+            break;
+        }
+        shown += record.len();
+        entries.extend(entry(fields));
+    }
     let names: Vec<&str> = entries.iter().filter_map(|entry| entry["path"].as_str()).collect();
-    good(names.join("\n"), json!({ "entries": entries, "left_out_bytes": shown.left_out }))
+    let left_out = written(&done.stdout) - shown as u64;
+    good(names.join("\n"), json!({ "entries": entries, "left_out_bytes": left_out }))
+}
+
+fn entry(fields: &[u8]) -> Option<Value> {
+    let mut fields = fields.splitn(3, |byte| *byte == b'\t');
+    let kind = match fields.next()? {
+        b"f" => "file",
+        b"d" => "directory",
+        b"l" => "symlink",
+        _ => "other",
+    };
+    let size: u64 = str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+    let path = Inert::line(fields.next()?).to_string();
+    Some(json!({ "kind": kind, "size": size, "path": path }))
+}
+
+/// The lines that a search found, so many as are shown of one; of a very long line its beginning.
+fn found(done: &Done) -> CallToolResult {
+    let mut rest = &done.stdout.head[..];
+    let (mut shown, mut text, mut lines) = (0, String::new(), 0);
+    while let Some((name, line, after)) = finding(rest) {
+        let kept = &line[..line.len().min(MOST_OF_A_LINE)];
+        if shown + name.len() + kept.len() > MOST {
+            break;
+        }
+        let cut = if kept.len() < line.len() { " […]" } else { "" };
+        text.push_str(&format!("{}:{}{cut}\n", Inert::line(name), Inert::block(kept)));
+        // The name's NUL, and the end of the line where it was reached.
+        shown += name.len() + 1 + kept.len() + usize::from(cut.is_empty());
+        lines += 1;
+        rest = after;
+    }
+    let left_out = written(&done.stdout).saturating_sub(shown as u64);
+    good(text, json!({ "lines": lines, "left_out_bytes": left_out }))
+}
+
+/// The next line that was found: its file, its number with the line itself, and what follows.
+fn finding(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let name = bytes.iter().position(|byte| *byte == 0)?;
+    let (name, rest) = (&bytes[..name], &bytes[name + 1..]);
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    Some((name, &rest[..end], &rest[end + 1..]))
+}
+
+fn written(kept: &KeptOutput) -> u64 {
+    (kept.head.len() + kept.tail.len()) as u64 + kept.dropped
 }
