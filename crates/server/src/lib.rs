@@ -17,6 +17,7 @@ pub mod http;
 pub mod line;
 pub mod log;
 pub mod mcp;
+mod own;
 pub mod pem;
 pub mod plane;
 pub mod runner;

@@ -5,6 +5,7 @@
     reason = "a test that cannot look at its own surroundings has failed"
 )]
 
+mod bounds;
 mod files;
 
 use std::io::{BufRead as _, BufReader, Write as _};

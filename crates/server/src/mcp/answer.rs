@@ -14,6 +14,8 @@ pub(super) struct Shown {
     pub(super) text: String,
     /// Bytes that are not shown.
     pub(super) left_out: u64,
+    /// Whether there are more that were not even read.
+    pub(super) at_least: bool,
 }
 
 impl Shown {
@@ -25,10 +27,18 @@ impl Shown {
         Self::of(&kept.head, kept.dropped, &kept.tail)
     }
 
+    /// Of what was not read to its end.
+    pub(super) fn beginning(read: &[u8]) -> Self {
+        let first = &read[..read.len().min(MOST)];
+        let left_out = (read.len() - first.len()) as u64;
+        let text = format!("{}\n[more than {left_out} bytes left out]\n", Inert::block(first));
+        Self { text, left_out, at_least: true }
+    }
+
     fn of(head: &[u8], dropped: u64, tail: &[u8]) -> Self {
         let inert = |bytes: &[u8]| Inert::block(bytes).to_string();
         if dropped == 0 && head.len() + tail.len() <= MOST {
-            return Self { text: inert(&[head, tail].concat()), left_out: 0 };
+            return Self { text: inert(&[head, tail].concat()), left_out: 0, at_least: false };
         }
         let whole = if dropped == 0 { [head, tail].concat() } else { Vec::new() };
         let (head, tail) = if dropped == 0 { (&whole[..], &whole[..]) } else { (head, tail) };
@@ -37,7 +47,7 @@ impl Shown {
         let all = if dropped == 0 { head.len() } else { head.len() + tail.len() };
         let left_out = dropped + (all - first.len() - last.len()) as u64;
         let text = format!("{}\n[{left_out} bytes left out]\n{}", inert(first), inert(last));
-        Self { text, left_out }
+        Self { text, left_out, at_least: false }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The session of a connection: begun with it or with its first call, ended with it, begun anew on `reset`.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{ChildStdin, Command, Output, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cofferdam_core::id::RunId;
@@ -12,8 +12,13 @@ use cofferdam_sandbox::session::Client;
 use cofferdam_sandbox::state::StateDir;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::answer::Shown;
 use super::run::blocking;
 use super::{McpError, Setting};
+use crate::own::{Said, Work, hear};
+
+/// Bytes of a diff that are read: enough to show some of it.
+const MOST_READ: usize = 1 << 20;
 
 /// Shared by all calls of one connection. With the last of them goes the session.
 #[derive(Debug, Clone)]
@@ -79,14 +84,29 @@ impl Held {
         *self.lock() = None;
     }
 
-    /// What a command of our own says about the session.
-    pub(super) async fn own(&self, words: &[&str], paths: &[String]) -> Result<Said, String> {
+    /// What a command of our own says about the session, up to so many bytes.
+    pub(super) async fn own(
+        &self,
+        work: Work,
+        words: &[&str],
+        paths: &[String],
+        most: usize,
+    ) -> Result<Said, String> {
         let record = self.record().await?;
         let mut command = Command::new(&self.setting.program);
         command.args(words).args(["--session", &record.run.to_string()]).args(paths);
-        command.current_dir(&record.workspace).stdin(Stdio::null());
-        let output = blocking(move || command.output()).await?;
-        Ok(Said(output.map_err(|error| error.to_string())?))
+        command.current_dir(&record.workspace);
+        let said = blocking(move || hear(&mut command, work, most)).await?;
+        said.map_err(|error| format!("`cofferdam {}`: {error}", words[0]))
+    }
+
+    /// What the session has changed, as text. Not all of it is read.
+    pub(super) async fn diff(&self, paths: &[String]) -> Result<Shown, String> {
+        let said = self.own(Work::Look, &["diff"], paths, MOST_READ).await?;
+        match said.is_cut() {
+            true => Ok(Shown::beginning(&said.stdout)),
+            false => Ok(Shown::bytes(complete(&said)?)),
+        }
     }
 
     /// How much the session has changed so far; nothing where that cannot be said cheaply.
@@ -126,24 +146,11 @@ impl Held {
     }
 }
 
-/// What a command of our own said, and how it ended.
-#[derive(Debug)]
-pub(super) struct Said(Output);
-
-impl Said {
-    pub(super) fn code(&self) -> Option<i32> {
-        self.0.status.code()
-    }
-
-    pub(super) fn stdout(&self) -> String {
-        String::from_utf8_lossy(&self.0.stdout).into_owned()
-    }
-
-    /// Its output, or why there is none.
-    pub(super) fn success(&self) -> Result<String, String> {
-        match self.0.status.success() {
-            true => Ok(self.stdout()),
-            false => Err(String::from_utf8_lossy(&self.0.stderr).into_owned()),
-        }
+/// Its output, or why there is none.
+pub(super) fn complete(said: &Said) -> Result<&[u8], String> {
+    match (said.is_cut(), said.success()) {
+        (false, true) => Ok(&said.stdout),
+        (false, false) => Err(String::from_utf8_lossy(&said.stderr).into_owned()),
+        (true, _) => Err("it is too much to be told".to_owned()),
     }
 }

@@ -3,7 +3,6 @@
 use cofferdam_core::inert::{self, Inert};
 use rmcp::model::Resource;
 
-use super::answer::Shown;
 use super::held::Held;
 use super::run::blocking;
 
@@ -38,7 +37,7 @@ pub(super) async fn read(held: &Held, uri: &str) -> Result<String, String> {
             let text = blocking(move || std::fs::read_to_string(path)).await?;
             text.map(|text| inert::json(&text)).map_err(|error| error.to_string())
         }
-        DIFF => Ok(Shown::bytes(held.own(&["diff"], &[]).await?.success()?.as_bytes()).text),
+        DIFF => Ok(held.diff(&[]).await?.text),
         _ => Err(format!("there is no resource {}", Inert::line(uri))),
     }
 }

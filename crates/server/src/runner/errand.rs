@@ -4,7 +4,7 @@
 //! it goes along, for the record of this host.
 
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use cofferdam_core::control::problem::Problem;
@@ -18,11 +18,14 @@ use serde_json::{Value, json};
 use super::backoff::Backoff;
 use super::ground::Ground;
 use super::{Link, Runner, blocking};
+use crate::own::{Said, Work, hear};
 
 /// The exit code of a command that somebody must decide about.
 const UNDECIDED: i32 = 3;
 /// The most that is handed on of a diff.
-const MAX_DIFF: usize = 8 << 20;
+const MAX_DIFF: usize = 7 << 20;
+/// The most that is handed on of anything else.
+const MAX_JSON: usize = 15 << 20;
 /// Says to a command of ours for whom it acts.
 pub const ACTOR: &str = "COFFERDAM_ACTOR";
 
@@ -74,11 +77,12 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
                 words.push(hunks_of(path, numbers, marks.get(path).map(String::as_str))?);
             }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let done = asked.json(&words, paths, &[UNDECIDED])?;
+            let done = asked.json(Work::Act, &words, paths, &[UNDECIDED])?;
             Ok(asked.with_tree(asked.with_pending(called_by_its_name(done))))
         }
         ErrandKind::Discard { paths } => {
-            let done = asked.with_tree(asked.json(&["discard", "--json"], paths, &[])?);
+            let done =
+                asked.with_tree(asked.json(Work::Act, &["discard", "--json"], paths, &[])?);
             if done["left"] == 0 && done["at_home"] == 0 {
                 // Nothing came home to there, and nothing will. What stays behind is removed with the next.
                 Ground { work: &runner.setup.work }.forget_worktree(&record.workspace).ok();
@@ -87,7 +91,7 @@ fn carry_out<L: Link>(runner: &Runner<L>, errand: &Errand) -> Result<Value, Box<
         }
         ErrandKind::Undo => {
             asked.must_have_a_home()?;
-            let done = asked.json(&["undo", "--json"], &[], &[UNDECIDED])?;
+            let done = asked.json(Work::Act, &["undo", "--json"], &[], &[UNDECIDED])?;
             Ok(asked.with_tree(asked.with_pending(done)))
         }
     }
@@ -101,10 +105,18 @@ struct Asked<'a, L> {
 
 impl<L: Link> Asked<'_, L> {
     /// What a command prints as JSON. `also` are exit codes that come with an answer.
-    fn json(&self, words: &[&str], paths: &[String], also: &[i32]) -> Result<Value, Box<Problem>> {
-        let said = self.own(words, paths)?;
-        let code = said.status.code();
-        let is_answer = said.status.success() || code.is_some_and(|code| also.contains(&code));
+    fn json(
+        &self,
+        work: Work,
+        words: &[&str],
+        paths: &[String],
+        also: &[i32],
+    ) -> Result<Value, Box<Problem>> {
+        let said = self.own(work, words, paths, MAX_JSON)?;
+        if said.is_cut() {
+            return Err(too_large(work));
+        }
+        let is_answer = said.success() || said.code().is_some_and(|code| also.contains(&code));
         match serde_json::from_slice(&said.stdout) {
             Ok(value) if is_answer => Ok(value),
             _ => Err(refused(&said)),
@@ -117,7 +129,7 @@ impl<L: Link> Asked<'_, L> {
         if !self.record.workspace.exists() {
             return Ok(json!([]));
         }
-        self.json(&["diff", "--json"], &[], &[])
+        self.json(Work::Look, &["diff", "--json"], &[], &[])
     }
 
     /// What was done, with how much is left to be decided: the server keeps a list of what waits for a look. What was
@@ -183,23 +195,29 @@ impl<L: Link> Asked<'_, L> {
     fn diff(&self, path: Option<&str>) -> Result<Value, Box<Problem>> {
         let paths: Vec<String> = path.map(str::to_owned).into_iter().collect();
         let words = ["diff", "--color", "never", "--no-pager", "--all"];
-        let mut said = self.own(&words[..4], &paths)?;
-        if !said.status.success() || said.stdout.is_empty() {
-            said = self.own(&words, &paths)?;
+        let is_text = |said: &Said| said.is_cut() || said.success();
+        let mut said = self.own(Work::Look, &words[..4], &paths, MAX_DIFF)?;
+        if !is_text(&said) || said.stdout.is_empty() {
+            said = self.own(Work::Look, &words, &paths, MAX_DIFF)?;
         }
-        if !said.status.success() {
+        if !is_text(&said) {
             return Err(refused(&said));
         }
-        let cut = said.stdout.len().min(MAX_DIFF);
-        let text = String::from_utf8_lossy(&said.stdout[..cut]);
+        let text = String::from_utf8_lossy(&said.stdout);
         let mark = path.and_then(|_| mark_in(&text));
-        let truncated = cut < said.stdout.len();
+        let truncated = said.is_cut();
         Ok(
             json!({ "path": path, "diff": text, "mark": mark.map(|mark| mark.to_string()), "truncated": truncated }),
         )
     }
 
-    fn own(&self, words: &[&str], paths: &[String]) -> Result<Output, Box<Problem>> {
+    fn own(
+        &self,
+        work: Work,
+        words: &[&str],
+        paths: &[String],
+        most: usize,
+    ) -> Result<Said, Box<Problem>> {
         let mut command = Command::new(&self.runner.setup.program);
         command.args(words).arg("--").arg(self.record.run.to_string());
         // Whatever a path looks like, it is one below the workspace.
@@ -208,10 +226,9 @@ impl<L: Link> Asked<'_, L> {
         command
             .current_dir(&self.record.workspace)
             .env(ACTOR, &self.errand.actor)
-            .env_remove("COFFERDAM_TOKEN")
-            .stdin(Stdio::null());
-        command.output().map_err(|error| {
-            let message = format!("cannot start `cofferdam {}`: {error}", words[0]);
+            .env_remove("COFFERDAM_TOKEN");
+        hear(&mut command, work, most).map_err(|error| {
+            let message = format!("cannot run `cofferdam {}`: {error}", words[0]);
             problem(500, "internal", &message)
         })
     }
@@ -301,7 +318,7 @@ fn allowances(
 }
 
 /// The words of a command that said no.
-fn refused(said: &Output) -> Box<Problem> {
+fn refused(said: &Said) -> Box<Problem> {
     let text = String::from_utf8_lossy(&said.stderr);
     let mut detail = Vec::new();
     let mut remedies = Vec::new();
@@ -314,6 +331,17 @@ fn refused(said: &Output) -> Box<Problem> {
     }
     let mut problem = problem(409, "changes", &detail.join("\n"));
     problem.remedy = (!remedies.is_empty()).then(|| remedies.join("\n"));
+    problem
+}
+
+fn too_large(work: Work) -> Box<Problem> {
+    let detail = match work {
+        Work::Look => "the answer is too large",
+        Work::Act => "it was done, but what there is to say about it is too large",
+    };
+    let mut problem = problem(413, "too-large", detail);
+    problem.remedy =
+        Some("look at less at once, or on the runner's host with `cofferdam diff`".to_owned());
     problem
 }
 

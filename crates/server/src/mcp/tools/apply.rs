@@ -8,12 +8,15 @@ use serde_json::{Value, json};
 
 use super::Answer;
 use crate::mcp::answer::{bad, good};
-use crate::mcp::held::Held;
+use crate::mcp::held::{Held, complete};
 use crate::mcp::params::PathParams;
 use crate::mcp::server::Server;
+use crate::own::{Said, Work};
 
 /// So many of those that wait are told one by one.
 const TOLD: usize = 100;
+/// Bytes of an answer that are read.
+const MOST_READ: usize = 16 << 20;
 /// The exit code of a command that somebody must decide about.
 const UNDECIDED: i32 = 3;
 
@@ -33,20 +36,15 @@ impl Server {
 }
 
 async fn applied(held: &Held, paths: &[String]) -> Result<Value, String> {
-    let done = held.own(&["apply", "--auto", "--json"], paths).await?;
-    let text = match done.code() {
-        Some(UNDECIDED) if !done.stdout().is_empty() => done.stdout(),
-        _ => done.success()?,
-    };
-    let done: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let done = held.own(Work::Act, &["apply", "--auto", "--json"], paths, MOST_READ).await?;
+    let done = answer(&done)?;
     // What is decided does not show any more in what the session is judged by.
-    let judged = held.own(&["gate", "--json"], paths).await?;
-    let judged: Value = match judged.code() {
-        Some(0 | UNDECIDED) => {
-            serde_json::from_str(&judged.stdout()).map_err(|error| error.to_string())?
-        }
+    let judged = held.own(Work::Look, &["gate", "--json"], paths, MOST_READ).await?;
+    let judged = match judged.code() {
+        Some(0 | UNDECIDED) => answer(&judged)?,
+        None => return complete(&judged).map(|_| Value::Null),
         // The paths that were named have nothing left to judge.
-        _ => Value::Null,
+        Some(_) => Value::Null,
     };
     let conflicts: Vec<&Value> = refused(&done, "conflict");
     let entries = judged["entries"].as_array().map_or(&[][..], Vec::as_slice);
@@ -62,6 +60,15 @@ async fn applied(held: &Held, paths: &[String]) -> Result<Value, String> {
         "pending_in_all": entries.len(),
         "over_budget": budget,
     }))
+}
+
+/// What a command printed, where it did what it was asked or left something to be decided about.
+fn answer(said: &Said) -> Result<Value, String> {
+    let text = match said.code() {
+        Some(UNDECIDED) if !said.stdout.is_empty() => &said.stdout,
+        _ => complete(said)?,
+    };
+    serde_json::from_slice(text).map_err(|error| error.to_string())
 }
 
 fn refused<'a>(done: &'a Value, why: &str) -> Vec<&'a Value> {

@@ -2,30 +2,43 @@
 
 use cofferdam_core::inert;
 use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::CallToolResult;
 use rmcp::{tool, tool_router};
+use serde::de::{Deserializer as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
 use super::Answer;
 use super::commands::brief;
-use crate::mcp::answer::{Shown, bad, good};
+use crate::mcp::answer::{bad, good};
+use crate::mcp::held::complete;
 use crate::mcp::params::{NoParams, PathParams};
 use crate::mcp::run::blocking;
 use crate::mcp::server::Server;
+use crate::own::Work;
+
+/// Bytes of a list of changes that are read, to be counted.
+const MOST_READ: usize = 16 << 20;
+/// Bytes of entries that are told.
+const MOST_TOLD: usize = 128 << 10;
 
 #[tool_router(router = change_tools, vis = "pub(in crate::mcp)")]
 impl Server {
     #[tool(
         description = "What the session has changed in the workspace so far, entry by entry, with what the user's gate \
-            says about each.",
+            says about each. Where there are many, the first are told, and how many there are in all.",
         annotations(read_only_hint = true)
     )]
     async fn changes(&self, Parameters(NoParams {}): Parameters<NoParams>) -> Answer {
-        let said = self.held.own(&["diff", "--json"], &[]).await;
-        Ok(match said.and_then(|said| said.success()) {
-            Ok(text) => match serde_json::from_str::<Value>(&text) {
-                Ok(entries) => good(text, json!({ "entries": entries })),
-                Err(error) => bad(&error.to_string()),
-            },
+        let said = self.held.own(Work::Look, &["diff", "--json"], &[], MOST_READ).await;
+        let listed = said.and_then(|said| match said.is_cut() {
+            true => Ok(Listed::read(&said.stdout).0),
+            false => {
+                let (listed, error) = Listed::read(complete(&said)?);
+                error.map_or(Ok(listed), |error| Err(error.to_string()))
+            }
+        });
+        Ok(match listed {
+            Ok(listed) => listed.told(),
             Err(why) => bad(&why),
         })
     }
@@ -35,10 +48,10 @@ impl Server {
         annotations(read_only_hint = true)
     )]
     async fn diff(&self, Parameters(params): Parameters<PathParams>) -> Answer {
-        Ok(match self.held.own(&["diff"], &params.below()).await.and_then(|said| said.success()) {
-            Ok(text) => {
-                let shown = Shown::bytes(text.as_bytes());
-                good(shown.text, json!({ "left_out_bytes": shown.left_out }))
+        Ok(match self.held.diff(&params.below()).await {
+            Ok(shown) => {
+                let value = json!({ "left_out_bytes": shown.left_out, "at_least": shown.at_least });
+                good(shown.text, value)
             }
             Err(why) => bad(&why),
         })
@@ -82,5 +95,58 @@ impl Server {
             Ok(Ok(value)) => good(inert::json(&format!("{value:#}")), value),
             Ok(Err(error)) | Err(error) => bad(&error),
         })
+    }
+}
+
+/// A list of changes, the first of which are told, and all are counted that were read.
+#[derive(Debug, Default)]
+struct Listed {
+    entries: Vec<Value>,
+    bytes: usize,
+    in_all: usize,
+    /// Whether the list went on.
+    at_least: bool,
+}
+
+impl Listed {
+    /// What stands in front of an error is listed all the same.
+    fn read(json: &[u8]) -> (Self, Option<serde_json::Error>) {
+        let mut listed = Self::default();
+        let error = serde_json::Deserializer::from_slice(json).deserialize_seq(&mut listed).err();
+        listed.at_least = error.is_some();
+        (listed, error)
+    }
+
+    fn told(self) -> CallToolResult {
+        let Self { entries, in_all, at_least, .. } = self;
+        let mut text = inert::json(&Value::from(entries.clone()).to_string());
+        if entries.len() < in_all || at_least {
+            let least = if at_least { "at least " } else { "" };
+            text.push_str(&format!("\n[{} of {least}{in_all} entries]", entries.len()));
+        }
+        good(text, json!({ "entries": entries, "in_all": in_all, "at_least": at_least }))
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Listed {
+    type Value = ();
+
+    fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str("a list of changes")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while self.bytes < MOST_TOLD {
+            let Some(entry) = list.next_element::<Value>()? else { return Ok(()) };
+            self.in_all += 1;
+            self.bytes += entry.to_string().len();
+            if self.bytes <= MOST_TOLD {
+                self.entries.push(entry);
+            }
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            self.in_all += 1;
+        }
+        Ok(())
     }
 }
