@@ -37,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 
 use backoff::Backoff;
 pub use errand::ACTOR;
+pub(crate) use errand::MOST_ANSWER;
 use held::HeldAttempts;
 use journal::Journal;
 pub use journal::JournalError;

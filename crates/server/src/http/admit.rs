@@ -12,8 +12,9 @@ use axum::middleware::Next;
 use super::app::App;
 use super::names::Names;
 use super::problem::{Answer, Refused};
+use crate::runner::MOST_ANSWER;
 
-/// The largest body that is taken; artifacts have a limit of their own.
+/// The largest body that is taken; artifacts and answers to errands have limits of their own.
 pub(crate) const BODY_LIMIT: u64 = 1 << 20;
 
 pub(crate) async fn admit(State(app): State<App>, request: Request, next: Next) -> Answer {
@@ -82,7 +83,7 @@ fn is_foreign(parts: &Parts, host: &str) -> bool {
 fn body_kind(parts: &Parts) -> Answer<()> {
     let headers = &parts.headers;
     let length = content_length(headers)?;
-    let limit = if is_upload(parts) { UPLOAD_LIMIT } else { BODY_LIMIT };
+    let limit = limit(parts);
     if length.is_some_and(|length| length > limit) {
         return Err(too_large(limit));
     }
@@ -92,6 +93,14 @@ fn body_kind(parts: &Parts) -> Answer<()> {
         None if has_body && !is_upload(parts) => Err(wrong_kind()),
         Some(kind) if !is_upload(parts) && !kind.to_str().is_ok_and(is_json) => Err(wrong_kind()),
         _ => Ok(()),
+    }
+}
+
+fn limit(parts: &Parts) -> u64 {
+    match parts.uri.path().starts_with("/v1/runner/errands/") {
+        _ if is_upload(parts) => UPLOAD_LIMIT,
+        true => MOST_ANSWER,
+        false => BODY_LIMIT,
     }
 }
 

@@ -27,10 +27,14 @@ impl<T: DeserializeOwned, S: Sync> FromRequest<S> for Json<T> {
     type Rejection = Refused;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
-        let bytes = read(request.into_body(), BODY_LIMIT).await?;
-        let bytes = if bytes.is_empty() { b"{}" } else { bytes.as_slice() };
-        Ok(Self(strict::parse(bytes)?))
+        json(request.into_body(), BODY_LIMIT).await
     }
+}
+
+pub(crate) async fn json<T: DeserializeOwned>(body: Body, limit: u64) -> Result<Json<T>, Refused> {
+    let bytes = read(body, limit).await?;
+    let bytes = if bytes.is_empty() { b"{}" } else { bytes.as_slice() };
+    Ok(Json(strict::parse(bytes)?))
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {

@@ -14,6 +14,7 @@ use cofferdam_core::control::report::{
     Beat, ClaimAsk, Claims, ErrandAnswer, Heartbeat, LogChunk, Registered, Registration,
     StatusAnswer, StatusReport, Taken,
 };
+use cofferdam_core::control::token::Scope;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use utoipa::{IntoParams, ToSchema};
@@ -25,6 +26,7 @@ use super::paged::counted;
 use super::problem::Answer;
 use super::who::Who;
 use crate::plane::NewArtifact;
+use crate::runner::MOST_ANSWER;
 
 /// The longest that a poll waits without looking up.
 const SLICE: Duration = Duration::from_secs(1);
@@ -127,8 +129,10 @@ pub(crate) async fn answer_errand(
     State(app): State<App>,
     who: Who,
     Id(id): Id<String>,
-    Json(answer): Json<ErrandAnswer>,
+    request: Request,
 ) -> Answer<StatusCode> {
+    who.caller.needs(Scope::Runner)?;
+    let Json(answer): Json<ErrandAnswer> = body::json(request.into_body(), MOST_ANSWER).await?;
     app.plane().errand_done(&who.caller, &id, answer).await?;
     Ok(StatusCode::NO_CONTENT)
 }

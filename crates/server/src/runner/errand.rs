@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::backoff::Backoff;
 use super::ground::Ground;
-use super::{Link, Runner, blocking};
+use super::{Link, LinkError, Runner, blocking};
 use crate::own::{Said, Work, hear};
 
 /// The exit code of a command that somebody must decide about.
@@ -26,10 +26,12 @@ const UNDECIDED: i32 = 3;
 const MAX_DIFF: usize = 7 << 20;
 /// The most that is handed on of anything else.
 const MAX_JSON: usize = 15 << 20;
+/// The largest answer that a server takes. A diff may be twice as long as JSON.
+pub(crate) const MOST_ANSWER: u64 = 16 << 20;
 /// Says to a command of ours for whom it acts.
 pub const ACTOR: &str = "COFFERDAM_ACTOR";
 
-/// Does it and answers. Nobody waits for an answer that the server does not take.
+/// Does it and answers.
 pub(super) async fn run<L: Link>(runner: &Arc<Runner<L>>, errand: Errand) {
     let id = errand.id.clone();
     let done = {
@@ -42,12 +44,45 @@ pub(super) async fn run<L: Link>(runner: &Arc<Runner<L>>, errand: Errand) {
         Err(problem) => (None, Some(*problem)),
     };
     let answer = ErrandAnswer { runner: runner.id(), result, problem };
-    let mut backoff = Backoff::default();
-    while let Err(error) = runner.link.errand_done(&id, &answer).await {
-        if !error.is_passing() {
-            return;
+    send(&runner.link, &id, answer).await;
+}
+
+/// Until it is taken, or nobody waits for it. One that the server does not take is told of in its place, so that
+/// whoever asked hears it at once.
+async fn send<L: Link>(link: &L, id: &str, answer: ErrandAnswer) {
+    let runner = answer.runner;
+    let length = serde_json::to_vec(&answer).map_or(u64::MAX, |bytes| bytes.len() as u64);
+    let refused = match length {
+        ..=MOST_ANSWER => insist(link, id, &answer).await,
+        _ => Err(None),
+    };
+    let why = match refused {
+        Ok(()) => return,
+        Err(Some(error)) if error.is_unknown() => return,
+        Err(Some(LinkError::Refused(problem))) if problem.status != 413 => {
+            let message = format!("the server did not take the answer: {}", problem.detail);
+            self::problem(502, "internal", &message)
         }
-        backoff.wait().await;
+        Err(_) => too_large(Work::Look),
+    };
+    let instead = ErrandAnswer { runner, result: None, problem: Some(*why) };
+    // Refused as well, nothing is left to be said.
+    insist(link, id, &instead).await.ok();
+}
+
+/// Says it again for as long as the server is only away.
+async fn insist<L: Link>(
+    link: &L,
+    id: &str,
+    answer: &ErrandAnswer,
+) -> Result<(), Option<LinkError>> {
+    let mut backoff = Backoff::default();
+    loop {
+        match link.errand_done(id, answer).await {
+            Ok(()) => return Ok(()),
+            Err(error) if !error.is_passing() => return Err(Some(error)),
+            Err(_) => backoff.wait().await,
+        }
     }
 }
 
@@ -360,7 +395,75 @@ fn problem(status: u16, name: &str, detail: &str) -> Box<Problem> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use cofferdam_core::control::artifact::Artifact;
+    use cofferdam_core::control::id::{RunnerId, TaskId};
+    use cofferdam_core::control::report::{
+        Beat, ClaimAsk, Claims, Heartbeat, LogChunk, Registered, Registration, StatusAnswer,
+        StatusReport, Taken,
+    };
+
     use super::*;
+    use crate::plane::NewArtifact;
+
+    /// A server that takes answers up to a size, and refuses others with a status.
+    #[derive(Debug)]
+    struct Narrow {
+        most: usize,
+        status: u16,
+        heard: Mutex<Vec<ErrandAnswer>>,
+    }
+
+    impl Link for Narrow {
+        async fn register(&self, _: &Registration) -> Result<Registered, LinkError> {
+            unreachable!()
+        }
+        async fn claim(&self, _: &ClaimAsk) -> Result<Claims, LinkError> {
+            unreachable!()
+        }
+        async fn heartbeat(&self, _: &Heartbeat) -> Result<Beat, LinkError> {
+            unreachable!()
+        }
+        async fn report(&self, _: TaskId, _: &StatusReport) -> Result<StatusAnswer, LinkError> {
+            unreachable!()
+        }
+        async fn log(&self, _: TaskId, _: &LogChunk) -> Result<Taken, LinkError> {
+            unreachable!()
+        }
+        async fn artifact(&self, _: TaskId, _: &NewArtifact) -> Result<Artifact, LinkError> {
+            unreachable!()
+        }
+        async fn errand_done(&self, _: &str, answer: &ErrandAnswer) -> Result<(), LinkError> {
+            if serde_json::to_vec(answer).unwrap().len() > self.most {
+                return Err(LinkError::Refused(problem(self.status, "x", "no")));
+            }
+            self.heard.lock().unwrap().push(answer.clone());
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_asked_hears_that_an_answer_is_not_taken() {
+        let sent = async |most, status, length: usize| {
+            let link = Narrow { most, status, heard: Mutex::default() };
+            let runner = RunnerId::from_parts(0, 0);
+            let result = Some(json!("x".repeat(length)));
+            send(&link, "id", ErrandAnswer { runner, result, problem: None }).await;
+            let mut heard = link.heard.into_inner().unwrap();
+            assert!(heard.len() <= 1, "{heard:?}");
+            heard.pop()
+        };
+        assert!(sent(1 << 20, 413, 1000).await.unwrap().problem.is_none());
+        let told = sent(1 << 20, 413, 2 << 20).await.unwrap();
+        let problem = told.problem.unwrap();
+        assert_eq!((problem.status, problem.detail.as_str()), (413, "the answer is too large"));
+        assert_eq!(told.result, None);
+        let own = sent(usize::MAX, 413, 17 << 20).await.unwrap();
+        assert_eq!(own.problem.unwrap().status, 413, "it does not even try");
+        assert_eq!(sent(1 << 20, 422, 2 << 20).await.unwrap().problem.unwrap().status, 502);
+        assert!(sent(1 << 20, 404, 2 << 20).await.is_none(), "nobody waits for it");
+    }
 
     #[test]
     fn an_apply_that_let_nothing_pass_is_called_so() {

@@ -108,6 +108,20 @@ pub(crate) fn a_body_just_over_the_limit_is_told_so(server: Server) {
     Reply::read(&mut BufReader::new(stream), "POST").refused(413, "too-large");
 }
 
+pub(crate) fn an_answer_to_an_errand_may_be_larger_than_other_bodies(server: Server) {
+    let answer = |length: usize| {
+        let runner = "01jd0000000000000000000000";
+        let body = json!({ "runner": runner, "result": "x".repeat(length), "problem": null });
+        server.post("/v1/runner/errands/none", &body)
+    };
+    // It is read to its end: nobody waits for it.
+    answer(15 << 20).refused(404, "not-found");
+    let announced = Ask::new("POST", "/v1/runner/errands/none")
+        .header("Content-Type", "application/json")
+        .header("Content-Length", &((16 << 20) + 1).to_string());
+    server.send(announced).refused(413, "too-large");
+}
+
 pub(crate) fn a_body_is_json_and_says_so(server: Server) {
     for kind in [
         "text/plain",

@@ -53,6 +53,7 @@ claims! {
     bodies::depth_is_bounded_cheaply,
     bodies::a_gigabyte_is_refused_before_it_is_sent_and_while_it_is,
     bodies::a_body_just_over_the_limit_is_told_so,
+    bodies::an_answer_to_an_errand_may_be_larger_than_other_bodies,
     bodies::a_body_is_json_and_says_so,
     bodies::what_needs_no_body_takes_none,
     bodies::words_after_the_question_mark_are_checked_too,
