@@ -15,6 +15,7 @@ mod caller;
 mod changes;
 mod claims;
 mod due;
+mod enrolment;
 mod error;
 mod events;
 mod kept_head;

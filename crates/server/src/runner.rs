@@ -165,7 +165,9 @@ fn begin(setup: &Setup, journal: &Journal, actor: &str) -> Result<Begun, RunnerE
     let found = recover::look(journal, &state)?;
     let mut done = reconcile(&state, actor)?;
     done.extend(sweep_engines(&state, actor, &setup.around)?);
-    let removed = done.iter().flat_map(recover::removed).collect();
+    // A server takes no more at once; all of it is in this host's own log.
+    let most = Registration::MOST_REMOVED;
+    let removed = done.iter().flat_map(recover::removed).take(most).collect();
     let launcher = Launcher::spawn(&setup.program, &state)?;
     Ok(Begun { state, found, removed, launcher })
 }

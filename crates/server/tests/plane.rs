@@ -92,6 +92,7 @@ claims! {
     leases::a_claim_whose_answer_was_lost_goes_back_into_the_queue,
     leases::a_runner_that_is_started_anew_keeps_what_it_still_has,
     leases::a_name_passes_on_once_its_token_has_ended,
+    leases::a_token_has_so_many_runners_and_each_says_so_much,
     leases::a_restart_gives_runners_their_time_again,
     locks::one_place_is_locked_by_each_of_its_names,
     locks::one_tree_is_locked_for_all_projects_that_have_it,

@@ -32,6 +32,13 @@ pub struct Registration {
     pub removed: Vec<Removed>,
 }
 
+impl Registration {
+    /// Attempts that it may say it holds.
+    pub const MOST_HELD: usize = 4096;
+    /// Things that it may say it removed.
+    pub const MOST_REMOVED: usize = 500;
+}
+
 /// Something that outlived its owner, as the runner's own log has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

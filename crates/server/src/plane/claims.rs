@@ -7,7 +7,7 @@ use cofferdam_core::control::approval::{Approval, ApprovalState};
 use cofferdam_core::control::id::{RunnerId, TaskId};
 use cofferdam_core::control::queue::Wish;
 use cofferdam_core::control::report::{
-    Beat, Claim, ClaimAsk, Claims, Heartbeat, Held, Registered, Registration, Removed,
+    Beat, Claim, ClaimAsk, Claims, Heartbeat, Held, Registered, Registration,
 };
 use cofferdam_core::control::runner::{Runner, RunnerState};
 use cofferdam_core::control::state::{Move, TaskState};
@@ -21,13 +21,13 @@ use super::error::PlaneError;
 use super::memory::{End, Fenced, Hold, Present, Streams};
 use super::moves::{Step, advance, after};
 use super::turn::{About, Turn};
-use super::{Plane, approvals, policy, scheduler, tokens};
+use super::{Plane, approvals, enrolment, policy, scheduler, tokens};
 use crate::store::{Sql, run, to_doc};
 
 /// Longest that a question may wait for its answer.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// What a runner removed and is told of one by one: it may have found any number of things.
-const MOST_REMOVED: usize = 500;
+/// Of what a runner holds when it registers, so much is in the event.
+const MOST_TOLD: usize = 50;
 
 impl Plane {
     /// A runner says who it is, and what it still has from before.
@@ -41,7 +41,8 @@ impl Plane {
         for (at, label) in asked.labels.iter().enumerate() {
             admission::name(&format!("labels[{at}]"), label)?;
         }
-        if asked.capacity == 0 || asked.labels.len() > 256 {
+        enrolment::fits(&asked)?;
+        if asked.capacity == 0 {
             let message = "a runner takes at least one task at a time";
             return Err(PlaneError::field("capacity", message, "write 1 or more"));
         }
@@ -55,6 +56,10 @@ impl Plane {
                 let before = known.map(|present| {
                     (present.runner.id, present.runner.created_at, present.token.clone())
                 });
+                // One that it has already needs no room of its own.
+                if before.as_ref().is_none_or(|(.., own)| *own != token) {
+                    enrolment::make_room(turn, &token, &caller.actor).await?;
+                }
                 let mut passed_on = None;
                 let (id, created_at) = match before {
                     Some((id, created_at, own)) => {
@@ -73,7 +78,7 @@ impl Plane {
                         (RunnerId::from_parts(millis, random), turn.now)
                     }
                 };
-                let runner = Runner {
+                let mut runner = Runner {
                     id,
                     name: asked.name,
                     labels: asked.labels,
@@ -95,15 +100,13 @@ impl Plane {
                     let data = json!({"runner": id, "from_token": from, "to_token": token});
                     turn.tell(&About::default(), &caller.actor, "runner.passed_on", data).await?;
                 }
-                let data = json!({"runner": id, "labels": runner.labels, "capacity": runner.capacity, "holding": asked.holding, "removed": asked.removed.len()});
+                let (held, told) = (asked.holding.len(), asked.holding.iter().take(MOST_TOLD));
+                let data = json!({"runner": id, "labels": runner.labels, "capacity": runner.capacity, "held": held, "holding": told.collect::<Vec<_>>(), "removed": asked.removed.len()});
                 turn.tell(&About::default(), &actor, "runner.registered", data).await?;
-                for Removed { kind, name, run } in asked.removed.into_iter().take(MOST_REMOVED) {
-                    let short = |text: String| text.chars().take(200).collect::<String>();
-                    let run = run.map(short);
-                    let data = json!({"runner": id, "run": run, "kind": short(kind), "name": short(name)});
-                    turn.tell(&About::default(), &actor, "sandbox.orphan_removed", data).await?;
-                }
-                turn.memory.runners.insert(id, Present { runner, token, heard: Some(turn.elapsed) });
+                enrolment::orphans(turn, id, &actor, asked.removed).await?;
+                let host = Present::host_of(&mut runner);
+                let heard = Some(turn.elapsed);
+                turn.memory.runners.insert(id, Present { runner, host, token, heard });
                 let drop = reconcile(turn, id, &asked.holding, &actor).await?;
                 Ok(Registered { runner: id, lease_ms, heartbeat_ms, drop })
             })

@@ -94,10 +94,20 @@ pub(crate) struct Fenced {
 /// A runner as it is known.
 #[derive(Debug, Clone)]
 pub(crate) struct Present {
+    /// Without its host.
     pub(crate) runner: Runner,
+    /// What it says of its host, as text: as values it would be many times as large, and is hardly ever asked for.
+    pub(super) host: Option<String>,
     pub(crate) token: String,
     /// When it was last heard of since the start; not at all where it was only read.
     pub(crate) heard: Option<Duration>,
+}
+
+impl Present {
+    /// Takes out of a runner what is kept beside it.
+    pub(super) fn host_of(runner: &mut Runner) -> Option<String> {
+        runner.host.take().map(|host| host.to_string())
+    }
 }
 
 impl Memory {
@@ -124,10 +134,11 @@ impl Memory {
         }
         let known = Sql::new("SELECT token, doc FROM runners");
         for row in rows(db, known).await? {
-            let runner: Runner = from_doc(&row, "runners")?;
+            let mut runner: Runner = from_doc(&row, "runners")?;
             let token =
                 row.try_get(0).map_err(|source| StoreError::Query { what: "read", source })?;
-            memory.runners.insert(runner.id, Present { runner, token, heard: None });
+            let host = Present::host_of(&mut runner);
+            memory.runners.insert(runner.id, Present { runner, host, token, heard: None });
         }
         memory.paused = workflows::paused(db).await?;
         let until = settings.clock.elapsed() + settings.lease;

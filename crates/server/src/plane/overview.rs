@@ -3,7 +3,6 @@
 use std::sync::PoisonError;
 
 use cofferdam_core::control::overview::{Counts, Overview};
-use cofferdam_core::control::runner::RunnerState;
 use cofferdam_core::control::task::Task;
 
 use super::caller::Caller;
@@ -14,7 +13,6 @@ use crate::store::{Sql, scalar};
 impl Plane {
     pub async fn overview(&self, caller: &Caller) -> Result<Overview, PlaneError> {
         caller.reads()?;
-        let runners = self.all_runners().await?;
         let mut db = self.inner.store.reader().await?;
         let sql = Sql::new("SELECT COUNT(*) FROM approvals WHERE state = 'pending'");
         let approvals = scalar(&mut db, rows::visible(sql, caller)).await?.unsigned_abs();
@@ -30,30 +28,26 @@ impl Plane {
         failures.sort_by_key(|task| std::cmp::Reverse(task.id));
         failures.truncate(20);
         let own = caller.clone();
-        let (tasks, hours) = self
+        let (tasks, hours, runners_online) = self
             .write(move |turn| {
                 Box::pin(async move {
                     let tally = &turn.memory.tally;
-                    Ok((tally.states(Some(&own)), tally.hours(&own, turn.now)))
+                    let online = super::runners::online(turn);
+                    Ok((tally.states(Some(&own)), tally.hours(&own, turn.now), online))
                 })
             })
             .await?;
-        let online = runners.iter().filter(|runner| runner.state != RunnerState::Offline).count();
         let newest = *self.inner.bells.seq.borrow();
-        let runners_online = online as u64;
         Ok(Overview { tasks, approvals, to_review, failures, hours, runners_online, newest })
     }
 
     /// For those who watch the server: no names.
     pub async fn counts(&self, caller: &Caller) -> Result<Counts, PlaneError> {
         caller.watches()?;
-        let (tasks, online) = self
+        let (tasks, runners_online) = self
             .write(|turn| {
                 Box::pin(async move {
-                    let ids: Vec<_> = turn.memory.runners.keys().copied().collect();
-                    let online = ids.into_iter().filter(|id| super::runners::is_online(turn, *id));
-                    let online = online.count();
-                    Ok((turn.memory.tally.states(None), online))
+                    Ok((turn.memory.tally.states(None), super::runners::online(turn)))
                 })
             })
             .await?;
@@ -63,7 +57,7 @@ impl Plane {
             tasks,
             waiting: counted.waiting,
             held: counted.held,
-            runners_online: online as u64,
+            runners_online,
             events: counted.events,
             rejections: counted.rejections,
             attempts: counted.attempts,

@@ -94,7 +94,7 @@ pub(super) fn page_of<T>(
     Ok(page(all.into_iter().skip(begin).collect(), paging, id))
 }
 
-fn not_next() -> PlaneError {
+pub(super) fn not_next() -> PlaneError {
     PlaneError::field("after", "it is not what a page said was next", "leave it out")
 }
 

@@ -85,13 +85,24 @@ pub(crate) fn orphans_that_a_runner_removed_are_counted(server: Server) {
     );
     register(&json!([])).expect(200);
     assert_eq!(counted(), 2.0, "who has nothing to tell adds nothing");
-    // It may say anything, and is not believed without end.
+    // It may say anything, and is not believed without end: neither at once nor in the long run.
     let many: Vec<Value> =
-        (0..600).map(|_| json!({ "kind": "x", "name": "y".repeat(300) })).collect();
-    register(&json!(many)).expect(200);
-    assert_eq!(counted(), 502.0);
-    let newest = server.get("/v1/events?type=sandbox.orphan_removed&limit=500").expect(200).json();
-    assert_eq!(newest["items"][9]["data"]["name"].as_str().unwrap().len(), 200);
+        (0..500).map(|_| json!({ "kind": "x", "name": "y".repeat(300) })).collect();
+    let more = [many.as_slice(), &[sandbox]].concat();
+    let refused = register(&json!(more)).refused(422, "refused");
+    assert_eq!(refused["field"], "removed");
+    assert_eq!(counted(), 2.0);
+    for expected in [502.0, 1000.0, 1000.0] {
+        register(&json!(many)).expect(200);
+        assert_eq!(counted(), expected);
+    }
+    let told = server.get("/v1/events?type=sandbox.orphan_removed&limit=500").expect(200).json();
+    assert_eq!(told["items"][9]["data"]["name"].as_str().unwrap().len(), 200);
+    let next = told["next"].as_str().unwrap();
+    let target = format!("/v1/events?type=sandbox.orphan_removed&limit=500&after={next}");
+    let rest = server.get(&target).expect(200).json();
+    let said = rest["items"].as_array().unwrap().iter().filter(|e| !e["data"]["last"].is_null());
+    assert_eq!(said.count(), 1, "the last says that more are left out");
 }
 
 pub(crate) fn metrics_are_what_a_scraper_reads(server: Server) {

@@ -204,3 +204,72 @@ pub(crate) async fn a_name_passes_on_once_its_token_has_ended(desk: Desk) {
     desk.plane.register(&other, asked("brief")).await.unwrap();
     desk.holds().await;
 }
+
+pub(crate) async fn a_token_has_so_many_runners_and_each_says_so_much(mut desk: Desk) {
+    let caller = desk.caller("bound", &[Scope::Runner]).await;
+    let asked = |name: &str| Registration {
+        name: name.into(),
+        labels: vec![],
+        capacity: 1,
+        host: Some(json!({"x": "y".repeat(60_000)})),
+        holding: vec![],
+        removed: vec![],
+    };
+    let task = desk.submit(json!({})).await;
+    let held = Held { task: task.id, attempt: 1 };
+    let large = json!({"x": vec![1; 450_000]});
+    for (field, wrong) in [
+        ("host", Registration { host: Some(large), ..asked("r") }),
+        ("holding", Registration { holding: vec![held; 5000], ..asked("r") }),
+        ("labels", Registration { labels: vec!["a".into(); 257], ..asked("r") }),
+    ] {
+        let problem = desk.plane.register(&caller, wrong).await.unwrap_err().problem();
+        assert_eq!((problem.status, problem.field.as_deref()), (422, Some(field)));
+    }
+    let holding = vec![held; 100];
+    desk.plane.register(&caller, Registration { holding, ..asked("r00") }).await.unwrap();
+    let filter = EventFilter { kind: Some("runner.registered".into()), ..Default::default() };
+    let told = desk.plane.events(&desk.admin, &filter, &Paging::default()).await.unwrap().items;
+    assert_eq!(told[0].data["held"], 100);
+    assert_eq!(told[0].data["holding"].as_array().unwrap().len(), 50);
+
+    for number in 1..64 {
+        desk.plane.register(&caller, asked(&format!("r{number:02}"))).await.unwrap();
+    }
+    let one_more = desk.plane.register(&caller, asked("more")).await.unwrap_err().problem();
+    assert_eq!(one_more.status, 409, "{one_more:?}");
+    assert!(one_more.remedy.is_some());
+    desk.plane.register(&caller, asked("r07")).await.expect("it has a place already");
+    desk.runner("others").await;
+
+    // The longest silent makes room, once that is long.
+    let first = desk.plane.register(&caller, asked("r00")).await.unwrap().runner;
+    desk.restart().await;
+    let beat = |runner| Heartbeat { runner, holding: vec![], draining: false, wait_ms: 0 };
+    desk.clock.advance(Duration::from_secs(23 * 3600));
+    let early = desk.plane.register(&caller, asked("more")).await.unwrap_err().problem();
+    assert_eq!(early.status, 409);
+    desk.plane.heartbeat(&caller, beat(first)).await.unwrap();
+    desk.clock.advance(Duration::from_secs(2 * 3600));
+    desk.plane.register(&caller, asked("more")).await.unwrap();
+    desk.plane.heartbeat(&caller, beat(first)).await.expect("it was heard of lately");
+    let filter = EventFilter { kind: Some("runner.forgotten".into()), ..Default::default() };
+    let told = desk.plane.events(&desk.admin, &filter, &Paging::default()).await.unwrap().items;
+    assert_eq!(told.len(), 1);
+
+    // What each said is there, a page at a time, and after another start as well.
+    desk.restart().await;
+    let mut seen = Vec::new();
+    let mut paging = Paging { limit: 40, after: None };
+    loop {
+        let page = desk.plane.runners(&desk.admin, &paging).await.unwrap();
+        seen.extend(page.items);
+        let Some(next) = page.next else { break };
+        paging.after = Some(next);
+    }
+    assert_eq!(seen.len(), 65);
+    assert!(seen.is_sorted_by_key(|runner| runner.name.clone()));
+    let own = seen.iter().filter(|runner| runner.name != "others");
+    assert!(own.into_iter().all(|runner| runner.host == asked("r").host));
+    desk.holds().await;
+}
