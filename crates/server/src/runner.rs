@@ -2,8 +2,8 @@
 //!
 //! [`serve`] is the whole life of one. It reaches its server by a [`Link`]: over HTTP, or as a call in the same
 //! process. What a task may do is judged here once more, by the settings of this host ([`Desk`]), right before it starts.
-//! `attempt` is one task's way, `pulse` keeps the lease and hears of cancels, `errand` is work on changes that lie here, `journal`
-//! is what survives a `kill -9`.
+//! `attempt` is one task's way, `telling` what is said of it, in `parcels` that a server takes, `pulse` keeps the lease and hears
+//! of cancels, `errand` is work on changes that lie here, `journal` is what survives a `kill -9`.
 //!
 //! Deliberately absent: any decision about what runs next, and the bare host.
 
@@ -19,8 +19,10 @@ mod link;
 mod logs;
 mod order;
 mod outcome;
+mod parcels;
 mod pulse;
 mod recover;
+mod telling;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -10,10 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cofferdam_core::backend::Backend;
-use cofferdam_core::control::id::TaskId;
-use cofferdam_core::control::report::{
-    Claim, Held, ReportedStatus, StatusAnswer, StatusReport, Taken,
-};
+use cofferdam_core::control::report::{Claim, Held, ReportedStatus, Taken};
 use cofferdam_core::control::task::{AttemptResult, ExecutionMode};
 use cofferdam_core::id::RunId;
 use cofferdam_core::outcome::OutcomeClass;
@@ -34,12 +31,12 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::artifacts::{Hidden, Wanted};
-use super::backoff::Backoff;
 use super::ground::Ground;
 use super::held::{BoundTo, Cause, Hold};
-use super::journal::{Line, Note};
+use super::journal::Line;
 use super::logs::{self, Listener, Pipes};
 use super::order::{command, order};
+use super::telling::Telling;
 use super::{Link, Runner, RunnerError, artifacts, blocking, outcome};
 
 /// A native run that takes longer is told of in between.
@@ -64,72 +61,17 @@ pub(super) fn start<L: Link>(runner: &Arc<Runner<L>>, claim: Claim) {
     runner.held.add(Arc::clone(&hold));
     let runner = Arc::clone(runner);
     tokio::spawn(async move {
-        let told = Telling { runner: &runner, claim: &claim, note: &note, seq: 0 };
+        let told = Telling::of(&runner, &claim, &note);
         see_through(told, Arc::clone(&hold), line).await;
         forget(&runner, name);
         runner.held.remove(name);
     });
 }
 
-/// Says something about an attempt until it is heard. A no is an answer, too.
-pub(super) async fn deliver<L: Link>(
-    runner: &Runner<L>,
-    task: TaskId,
-    report: &StatusReport,
-) -> StatusAnswer {
-    let mut backoff = Backoff::default();
-    loop {
-        match runner.link.report(task, report).await {
-            Ok(answer) => return answer,
-            Err(error) if error.is_passing() => backoff.wait().await,
-            Err(_) => return StatusAnswer { taken: Taken::Stale, cancel: false },
-        }
-    }
-}
-
 /// It is over: the next life need not know of it. Where the note cannot be removed, that life reports it once more, and
 /// is told that it is known.
 pub(super) fn forget<L: Link>(runner: &Runner<L>, held: Held) {
     runner.journal.forget(held).ok();
-}
-
-/// Tells the server of one attempt, in numbered reports.
-struct Telling<'a, L> {
-    runner: &'a Arc<Runner<L>>,
-    claim: &'a Claim,
-    note: &'a Arc<Note>,
-    seq: u64,
-}
-
-impl<L: Link> Telling<'_, L> {
-    async fn say(
-        &mut self,
-        status: ReportedStatus,
-        result: AttemptResult,
-        events: Vec<Value>,
-    ) -> StatusAnswer {
-        self.seq += 1;
-        let Claim { attempt, fence, .. } = self.claim;
-        let (attempt, fence, seq) = (*attempt, fence.clone(), self.seq);
-        let report = StatusReport { attempt, fence, seq, status, result, events };
-        deliver(self.runner, self.claim.task.id, &report).await
-    }
-
-    fn held(&self) -> Held {
-        Held { task: self.claim.task.id, attempt: self.claim.attempt }
-    }
-
-    /// What is written down of it once it starts.
-    fn line(&self, run: RunId) -> Line {
-        let (held, fence, wanted) = (self.held(), self.claim.fence.clone(), Wanted::of(self.claim));
-        // More than will be said in this life, so that the next is listened to.
-        Line { held, fence, seq: self.seq + 1000, run: Some(run), is_heard: false, wanted }
-    }
-
-    /// Writes down that it starts, before anybody is told.
-    fn note(&self, run: RunId) -> Result<(), RunnerError> {
-        Ok(self.note.write(&self.line(run))?)
-    }
 }
 
 /// Something that will not be run here, or could not.
@@ -194,7 +136,7 @@ async fn not_begun<L: Link>(told: &mut Telling<'_, L>, cause: Cause) {
     match cause {
         Cause::Dropped => {}
         // Where the server has asked for its end, it takes either word for that.
-        Cause::Canceled | Cause::Drained if told.seq == 0 => {
+        Cause::Canceled | Cause::Drained if told.is_silent() => {
             told.say(ReportedStatus::Released, AttemptResult::default(), Vec::new()).await;
         }
         Cause::Canceled | Cause::Drained => {

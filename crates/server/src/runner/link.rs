@@ -57,6 +57,11 @@ impl LinkError {
         matches!(self, Self::Untrusted(_) | Self::Clear(_))
     }
 
+    /// Whether less of it would be taken.
+    pub fn is_too_large(&self) -> bool {
+        matches!(self, Self::Refused(problem) if problem.status == 413)
+    }
+
     /// Whether the server does not know what was spoken of.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Refused(problem) if matches!(problem.status, 404 | 410))

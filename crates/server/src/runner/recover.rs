@@ -15,7 +15,7 @@ use cofferdam_sandbox::state::StateDir;
 use super::artifacts::Hidden;
 use super::journal::{Journal, JournalError, Line};
 use super::logs::{self, Listener};
-use super::{Link, Runner, artifacts, attempt, outcome};
+use super::{Link, Runner, artifacts, attempt, outcome, telling};
 
 /// What a life before this one had hold of.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ pub(super) async fn report<L: Link>(runner: &Arc<Runner<L>>, found: Found, dropp
                 result,
                 events,
             };
-            attempt::deliver(runner, line.held.task, &report).await;
+            telling::deliver(&runner.link, line.held.task, report).await;
         }
         attempt::forget(runner, line.held);
     }
