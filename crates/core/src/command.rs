@@ -120,7 +120,7 @@ impl SimpleCommand {
     /// As one would write it.
     pub fn text(&self) -> String {
         let words = self.words.iter().map(|word| match word.is_known && needs_quotes(&word.text) {
-            true => format!("'{}'", word.text.replace('\'', "'\\''")),
+            true => quoted(&word.text),
             false => word.text.clone(),
         });
         let redirects = self.redirects.iter().map(|redirect| match redirect.direction {
@@ -129,6 +129,19 @@ impl SimpleCommand {
         });
         words.chain(redirects).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Words that are known, as one would write them.
+pub fn spelled(words: &[String]) -> String {
+    let words = words.iter().map(|word| match needs_quotes(word) {
+        true => quoted(word),
+        false => word.clone(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 fn needs_quotes(text: &str) -> bool {

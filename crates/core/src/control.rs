@@ -7,6 +7,7 @@
 //!   reports count, whether there is another attempt, which steps go on, which are taken over.
 //! - [`report`]: what a runner and the server say to each other; [`log_place`]: where a reader of output stands.
 //! - [`timeline`], [`audit`], [`overview`], [`spent`]: what happened, as the API shows it.
+//! - [`question`]: what somebody is asked before a task is run.
 //! - [`problem`], [`page`]: how an answer says no, and how it says "there is more".
 //!
 //! Pure: nothing here knows a clock, a database or a socket. Inputs refuse fields that they do not know.
@@ -23,6 +24,7 @@ pub mod overview;
 pub mod page;
 pub mod problem;
 pub mod project;
+pub mod question;
 pub mod queue;
 pub mod report;
 pub mod rerun;

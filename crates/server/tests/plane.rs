@@ -67,6 +67,7 @@ claims! {
     approvals::a_yes_is_asked_for_before_anything_is_taken,
     approvals::a_yes_holds_only_for_the_rules_it_was_given_under,
     approvals::a_yes_covers_another_try_only_while_nothing_has_changed,
+    approvals::a_yes_is_asked_for_to_the_command_whatever_it_is_called,
     approvals::a_no_and_a_cancel_both_end_the_question,
     cancel::what_nobody_holds_is_canceled_at_once,
     cancel::what_runs_is_canceled_when_its_runner_says_so,

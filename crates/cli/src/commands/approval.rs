@@ -5,12 +5,14 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use cofferdam_core::control::approval::Decision;
 use cofferdam_core::control::id::ApprovalId;
+use cofferdam_core::inert::Inert;
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::json;
 use crate::remote::RemoteArgs;
+use crate::rendered::Rendered;
 use crate::table::Table;
 
 /// Answer what tasks wait for.
@@ -102,7 +104,10 @@ fn list(args: &LsArgs, context: &Context, out: &mut dyn Write) -> Result<Exit, F
     let mut table = Table::new(&["APPROVAL", "STATE", "TASK", "QUESTION"]);
     for approval in &page.items {
         let (id, task) = (approval.id.to_string(), approval.task.to_string());
-        table.row([id, json::name(&approval.state), task, approval.question.clone()]);
+        // Its words are inert already: once more, and a backslash would be two.
+        let lines = approval.question.lines().map(|line| Inert::block(line).to_string());
+        let question = Rendered::inert(lines.collect::<Vec<_>>().join("; "));
+        table.row_and([id, json::name(&approval.state), task], &question);
     }
     table.print(out)?;
     Ok(Exit::Fine)

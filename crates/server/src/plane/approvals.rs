@@ -6,6 +6,7 @@
 use cofferdam_core::control::approval::{Approval, ApprovalState, Decision};
 use cofferdam_core::control::id::{ApprovalId, ProjectId, TaskId};
 use cofferdam_core::control::page::{Page, Paging};
+use cofferdam_core::control::question::question;
 use cofferdam_core::control::state::Move;
 use cofferdam_core::control::task::{NewTask, Task};
 use cofferdam_core::control::token::Scope;
@@ -164,18 +165,9 @@ pub(super) async fn ask(
 ) -> Result<(), PlaneError> {
     withdraw(turn, task, "server").await?;
     let (millis, random) = turn.id()?;
-    let what = task.asked.title.clone().unwrap_or_else(|| {
-        let block = task.asked.sandbox.as_ref().map(|block| &block.command);
-        block.unwrap_or(&task.asked.command).join(" ")
-    });
-    let what: String = what.chars().take(400).collect();
-    let question = match &judged.look {
-        Some(why) => {
-            let why: String = why.chars().take(400).collect();
-            format!("May this be run: {what}\nA rule asks for a look at it: {why}")
-        }
-        None => format!("May this be run: {what}"),
-    };
+    let block = task.asked.sandbox.as_ref().map(|block| &block.command);
+    let command = block.unwrap_or(&task.asked.command);
+    let question = question(command, task.asked.title.as_deref(), judged.look.as_deref());
     let approval = Approval {
         id: ApprovalId::from_parts(millis, random),
         task: task.id,

@@ -35,15 +35,15 @@ export async function approvals({ show, signal }) {
 export function question(approval, again) {
   const decide = (verb, title, tone) => async (event) => {
     const pressed = event.currentTarget;
-    const said = await confirm(title, el("span", nodes(approval.question)), title, { comment: "Comment (kept in the audit)", tone });
+    const said = await confirm(title, el("span.question", nodes(approval.question, "\n")), title, { comment: "Comment (kept in the audit)", tone });
     if (!said) return;
-    const answer = await perform(pressed, () => api.post(`/v1/approvals/${approval.id}/${verb}`, { comment: said.comment }), (answer) => `${answer?.state ?? verb}: ${approval.question}`);
+    const answer = await perform(pressed, () => api.post(`/v1/approvals/${approval.id}/${verb}`, { comment: said.comment }), (answer) => `${answer?.state ?? verb}: ${approval.question.split("\n")[0].slice(0, 120)}`);
     if (answer !== undefined) await again();
   };
   return el(
     "div.ask",
     { "data-row": `/tasks/${approval.task}` },
-    el("p", badge("pending", "asks"), " ", nodes(approval.question)),
+    el("p.question", badge("pending", "asks"), " ", nodes(approval.question, "\n")),
     el("p.quiet.small", ago(approval.created_at), ", ", link(`#/tasks/${approval.task}`, "see the task"), "; a yes is bound to exactly this request, ", el("code", { title: approval.subject }, String(approval.subject).slice(0, 12))),
     may("review")
       ? el("div.actions", button("Approve", decide("approve", "Approve", "primary"), { class: "primary" }), button("Reject", decide("reject", "Reject", "danger"), { class: "danger" }))
