@@ -21,6 +21,7 @@ mod path;
 pub mod rename;
 pub mod secret;
 pub mod text;
+mod wild;
 
 pub use budget::{Breach, Budgets, Totals};
 pub use class::{Class, UnknownClass};

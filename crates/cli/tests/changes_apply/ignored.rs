@@ -137,6 +137,27 @@ fn rules_count_wherever_git_would_look_for_them() {
 }
 
 #[test]
+fn what_another_repository_within_has_is_not_ignored() {
+    let env = env();
+    env.file(".gitignore", "*.log\n");
+    for dir in ["nested", "plain"] {
+        env.file(&format!("{dir}/t.log"), "old\n");
+    }
+    git(&env, "nested", &["init", "-q", "."]);
+    git(&env, "nested", &["add", "-A"]);
+    git(&env, "nested", &["commit", "-qm", "first"]);
+    checkout(&env);
+    stage(
+        &env,
+        "for dir in nested plain; do echo new > $dir/t.log; echo new > $dir/other.log; done",
+    );
+    env.run(["apply", "--no-ignored"]).assert_exit(0);
+    assert_eq!(text(&env, "nested/t.log"), "new\n", "the outer rules say nothing of it");
+    assert_eq!(text(&env, "plain/t.log"), "old\n");
+    assert!(!env.workspace().join("plain/other.log").exists());
+}
+
+#[test]
 fn without_a_repository_the_rules_that_are_there_count() {
     let env = env();
     env.file(".gitignore", "*.log\n");

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::glob::Shape;
+use super::wild;
 
 /// What one file says.
 #[derive(Debug, Clone)]
@@ -84,8 +85,14 @@ fn rule(line: &str) -> Option<(Row, String)> {
         Some(rest) => (true, rest),
         None => (line.contains('/'), line),
     };
-    let depth = if is_tied { "" } else { "**/" };
-    (!line.is_empty()).then(|| (Row { said, only_directories }, format!("{depth}{}", plain(line))))
+    if line.is_empty() {
+        return None;
+    }
+    let pattern = match is_tied {
+        true => wild::tied(line)?,
+        false => wild::name(line)?,
+    };
+    Some((Row { said, only_directories }, pattern))
 }
 
 /// Without the blanks at its end, unless a backslash keeps one.
@@ -96,24 +103,6 @@ fn without_blanks(line: &str) -> &str {
         (true, 1) => &line[..=rest.len()],
         _ => rest,
     }
-}
-
-/// Git knows no `{a,b}`: there the braces are themselves.
-fn plain(pattern: &str) -> String {
-    let (mut text, mut in_set, mut is_escaped) =
-        (String::with_capacity(pattern.len()), false, false);
-    for sign in pattern.chars() {
-        match sign {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            '[' => in_set = true,
-            ']' => in_set = false,
-            '{' | '}' if !in_set => text.push('\\'),
-            _ => {}
-        }
-        text.push(sign);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -152,6 +141,12 @@ mod tests {
             ("windows\r", "windows"),
             ("\u{feff}marked", "marked"),
             ("*", ".hidden"),
+            ("[[:digit:]]x", "1x"),
+            ("b[\\]]b", "b]b"),
+            ("y/***/y", "y/a/b/y"),
+            // As git has it up to 2.52; its manual promises less.
+            ("c**/c", "cx/y/c"),
+            ("y/x**/y", "y/xa/b/y"),
         ] {
             assert!(fits(rule, path), "{rule:?} {path:?}");
         }
@@ -167,6 +162,10 @@ mod tests {
             ("/", "a"),
             ("[", "["),
             ("A", "a"),
+            ("a[!x]b", "a/b"),
+            ("m[a/b]n", "m/n"),
+            ("y/?x**/y", "y/xxa/b/y"),
+            ("[[:nonsense:]]", "n"),
         ] {
             assert_eq!(says(rule, path), None, "{rule:?} {path:?}");
         }

@@ -1,7 +1,9 @@
 //! Which changes of a set git ignores, by the host's own rules.
 //!
 //! What counts are the `.gitignore` files of the host and `info/exclude` of its repository; where the run changed one, what it
-//! held before. So nothing that the program wrote decides about it. What git tracks is not ignored, whatever the rules say.
+//! held before. So nothing that the program wrote decides about it. What git tracks is not ignored, whatever the rules say. A
+//! repository within is one of its own: what is in a directory that has a `.git` is not ignored by rules of another, and its
+//! own are not asked, since which files it tracks is not known here.
 //!
 //! Deliberately absent: the rules of a user's own (`core.excludesFile`), which no repository has.
 
@@ -18,7 +20,7 @@ use cofferdam_core::changes::ignore::{IgnoreRules, Said, TooManyRules};
 use cofferdam_core::changes::manifest::ManifestError;
 use cofferdam_core::changes::{BadPath, ChangePath, Content, ContentHash, Entry, FileNode, Node};
 
-use super::beneath::{Workspace, WorkspaceError};
+use super::beneath::{Place, Workspace, WorkspaceError};
 use super::git::{Git, GitError};
 use super::objects::open_file;
 use super::seen::Kind;
@@ -97,11 +99,19 @@ struct Rules<'a> {
     /// Those above the workspace, the topmost first: how long the path to each is.
     above: Vec<(usize, Rc<IgnoreRules>)>,
     within: HashMap<Vec<u8>, Option<Rc<IgnoreRules>>>,
+    /// Directories of the workspace, and whether each is a repository of its own.
+    repositories: HashMap<Vec<u8>, bool>,
 }
 
 impl<'a> Rules<'a> {
     fn new(host: Host<'a>, checkout: Option<&Checkout>) -> Result<Self, IgnoreError> {
-        let mut rules = Self { host, outer: Vec::new(), above: Vec::new(), within: HashMap::new() };
+        let mut rules = Self {
+            host,
+            outer: Vec::new(),
+            above: Vec::new(),
+            within: HashMap::new(),
+            repositories: HashMap::new(),
+        };
         let Some(checkout) = checkout else { return Ok(rules) };
         let workspace = rules.host.workspace.path();
         let exclude = match checkout.common == workspace.join(".git") {
@@ -128,6 +138,12 @@ impl<'a> Rules<'a> {
         // Git's own is not git's to ignore.
         if entry.path.names().any(|name| name == ".git") {
             return Ok(false);
+        }
+        let path = entry.path.as_bytes();
+        for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+            if self.is_repository(&path[..at])? {
+                return Ok(false);
+            }
         }
         for node in [&entry.before, &entry.after].into_iter().flatten() {
             let shape = match node {
@@ -162,6 +178,20 @@ impl<'a> Rules<'a> {
             }
         }
         Ok(false)
+    }
+
+    /// Whether a directory of the workspace is a repository within another, a submodule too: what is in it is not that one's.
+    fn is_repository(&mut self, dir: &[u8]) -> Result<bool, IgnoreError> {
+        if let Some(known) = self.repositories.get(dir) {
+            return Ok(*known);
+        }
+        let path = Path::new(OsStr::from_bytes(dir)).join(".git");
+        let is_one = match ChangePath::new(&path) {
+            Ok(path) => self.host.has(&path)?,
+            Err(_) => false,
+        };
+        self.repositories.insert(dir.to_owned(), is_one);
+        Ok(is_one)
     }
 
     /// Of a directory of the workspace.
@@ -209,9 +239,22 @@ impl Host<'_> {
     }
 
     fn present(&self, path: &ChangePath) -> Result<Option<Vec<u8>>, IgnoreError> {
+        match self.look(path)? {
+            // Git does not follow a link there either.
+            Some((place, Kind::File)) => bounded(place.open_file(), path.as_path()),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether there is anything.
+    fn has(&self, path: &ChangePath) -> Result<bool, IgnoreError> {
+        Ok(self.look(path)?.is_some())
+    }
+
+    fn look<'p>(&self, path: &'p ChangePath) -> Result<Option<(Place<'p>, Kind)>, IgnoreError> {
         let place = match self.workspace.place(path) {
             Ok(place) => place,
-            // A directory that is new, or behind a link, has no rules of the host's.
+            // A directory that is new, or behind a link, has nothing of the host's.
             Err(
                 WorkspaceError::NoParent { .. }
                 | WorkspaceError::Detour { .. }
@@ -220,12 +263,9 @@ impl Host<'_> {
             Err(error) => return Err(error.into()),
         };
         match place.look() {
-            // Git does not follow a link there either.
-            Ok(Some(seen)) if seen.kind == Kind::File => {}
-            Ok(_) => return Ok(None),
-            Err(source) => return Err(IgnoreError::Io { path: path.as_path().to_owned(), source }),
+            Ok(seen) => Ok(seen.map(|seen| (place, seen.kind))),
+            Err(source) => Err(IgnoreError::Io { path: path.as_path().to_owned(), source }),
         }
-        bounded(place.open_file(), path.as_path())
     }
 }
 
@@ -287,5 +327,155 @@ mod tests {
         for path in ["b", "a/c", "a/b/c", "d"] {
             assert!(!tracked.has(path.as_bytes()), "{path}");
         }
+    }
+
+    /// Whether the rules of one file ignore a path: down from the top, as for a change.
+    fn ignores(rules: &IgnoreRules, path: &str) -> bool {
+        let ends = path.match_indices('/').map(|(at, _)| (at, Shape::Directory));
+        let mut said = ends.chain([(path.len(), Shape::Other)]);
+        said.any(|(end, shape)| rules.says(&path.as_bytes()[..end], shape) == Some(Said::Ignored))
+    }
+
+    #[test]
+    fn patterns_mean_what_they_mean_to_git() {
+        use std::io::Write as _;
+        use std::process::{Command, Stdio};
+
+        const PATTERNS: &[&str] = &[
+            "*.log",
+            "/a",
+            "a/b",
+            "build/",
+            "a/**",
+            "**/c",
+            "a/**/c",
+            "a/*",
+            "x{1,2}",
+            "[!a]",
+            "[^a]",
+            // Named classes, and what only looks like one.
+            "[[:digit:]]x",
+            "[[:alpha:][:digit:]]x",
+            "[![:alnum:]]x",
+            "[[:punct:]]x",
+            "[[:space:]]x",
+            "[[:upper:]]x",
+            "[[:lower:]]x",
+            "[[:xdigit:]]x",
+            "[[:cntrl:]]x",
+            "[[:blank:]]x",
+            "[[:graph:]]x",
+            "[[:print:]]x",
+            "[[:nonsense:]]x",
+            "[[:digit]x",
+            "[[:]x",
+            "[:digit:]x",
+            "[[:digit:]-x]x",
+            // Signs that mean something in some place of a class.
+            "b[\\]]b",
+            "b[]]b",
+            "b[]-]b",
+            "b[]-a]b",
+            "b[!]]b",
+            "b[\\\\]b",
+            "b[a-]b",
+            "b[-a]b",
+            "b[!-]b",
+            "b[a\\-c]b",
+            "b[a-\\c]b",
+            "b[--0]b",
+            "b[+--]b",
+            "b[c-a]b",
+            "b[!!]b",
+            "b[!^]b",
+            "b[\\!]b",
+            "b[\\^]b",
+            "b[\\!\\^]b",
+            "b[-!^]b",
+            "b[a!^]b",
+            "b[{}]b",
+            "b[,]b",
+            "b[a",
+            "b[",
+            "b[a\\",
+            "b[]",
+            "b[*?]b",
+            "b[[]b",
+            "b[a-c-e]b",
+            // A class never means a slash.
+            "a[!x]b",
+            "m[a/b]n",
+            "/a[!x]b",
+            "/a[.-0]b",
+            "a[/]b",
+            "/a[^x]b",
+            "a/b[!x]c",
+            // Stars.
+            "**",
+            "***",
+            "c**",
+            "**c",
+            "c**c",
+            "y/***/y",
+            "y/**/y",
+            "y/****",
+            "***/y",
+            "y/**y",
+            "y/**/**/y",
+            "/**/y",
+            "y/*/y",
+            "**/",
+            "c?c",
+            "?",
+            "a\\/b",
+            "y/**\\/y",
+            "\\*",
+            "\\**",
+            "end\\",
+            "a\\b",
+            "a,b",
+            "!a",
+            "a]b",
+        ];
+        const NAMES: &[&str] = &[
+            "a", "b", "c", "x", "1x", "ax", "Ax", "gx", "-x", ".x", " x", "\tx", "\u{b}x", "dx",
+            "[:x", "]x", ":digit:x", "a.log", "d/a.log", "a/b", "x/a/b", "a/b/c", "a/c", "a/x/y/c",
+            "build/f", "x{1,2}", "x1", "é", "éx", "b]b", "b\\b", "b-b", "bab", "bbb", "bcb", "bdb",
+            "beb", "b!b", "b^b", "b{b", "b}b", "b,b", "b*b", "b?b", "b[b", "b0b", "b.b", "b/b",
+            "b[a", "b[", "b[a\\", "b[]", "b+b", "a/b", "axb", "a.b", "a0b", "a-b", "m/n", "man",
+            "mbn", "m[a/b]n", "a/bxc", "a/byc", "a/b/c", "cc", "cxc", "c/c", "cx/y/c", "y/y",
+            "y/a/y", "y/a/b/y", "y/xa/y", "y/xa/b/y", "y/by", "*", "**", "*a", "end", "end\\",
+            "ab", "a,b", "!a", "a]b",
+        ];
+        let dir = tempfile::tempdir().unwrap();
+        let git = |args: &[&str]| {
+            let mut git = Command::new("git");
+            git.current_dir(dir.path()).args(args);
+            git.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+            git.env("HOME", dir.path()).env("GIT_CONFIG_NOSYSTEM", "1");
+            git.stdin(Stdio::piped()).stdout(Stdio::piped());
+            git
+        };
+        assert!(git(&["init", "-q", "."]).status().unwrap().success());
+        let mut wrong = Vec::new();
+        for pattern in PATTERNS {
+            let text = format!("{pattern}\n");
+            std::fs::write(dir.path().join(".gitignore"), &text).unwrap();
+            let mut asked = git(&["check-ignore", "--no-index", "-z", "--stdin"]).spawn().unwrap();
+            let list: String = NAMES.iter().map(|name| format!("{name}\0")).collect();
+            asked.stdin.take().unwrap().write_all(list.as_bytes()).unwrap();
+            let said = asked.wait_with_output().unwrap();
+            assert!(matches!(said.status.code(), Some(0 | 1)), "{pattern:?}: {said:?}");
+            let said = String::from_utf8(said.stdout).unwrap();
+            let gits: BTreeSet<&str> = said.split_terminator('\0').collect();
+            let rules = IgnoreRules::parse(text.as_bytes()).unwrap();
+            for name in NAMES {
+                let (git, ours) = (gits.contains(name), ignores(&rules, name));
+                if git != ours {
+                    wrong.push(format!("{pattern:?} {name:?}: git {git}, here {ours}"));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }
