@@ -22,8 +22,11 @@ pub(super) const ROWS: &[Row] = &[
         .because("holds the commands that task runs"),
     Row::new(BuildScripts, "{cmakelists.txt,*.cmake,cmakepresets.json,cmakeuserpresets.json}", &["CMakeLists.txt", "cmake/Find.cmake"])
         .because("is executed by CMake, an editor's included"),
-    Row::new(BuildScripts, "{meson.build,meson_options.txt,meson.options,sconstruct,sconscript,wscript,build.ninja,build.zig,build.zig.zon,package.swift,build.sbt,build.sc,build.mill,build.xml,build.cake,setup.hs,rebar.config,rebar.config.script,mix.exs,dune,dune-project,premake5.lua,xmake.lua,project.clj,deps.edn,build.boot,tiltfile,earthfile,vagrantfile,procfile,skaffold.yaml,pavement.py,fabfile.py,tasks.py,dodo.py,noxfile.py,tox.ini,tox.toml,hatch.toml,hatch_build.py,build.py}", &["meson.build", "noxfile.py", "tox.ini", "mix.exs", "Vagrantfile", "Package.swift"])
+    Row::new(BuildScripts, "{meson.build,meson_options.txt,meson.options,sconstruct,sconscript,wscript,build.ninja,build.zig,build.zig.zon,package.swift,build.sbt,build.sc,build.mill,build.xml,build.cake,setup.hs,rebar.config,rebar.config.script,mix.exs,dune,dune-project,premake5.lua,xmake.lua,tiltfile,earthfile,vagrantfile,procfile,skaffold.yaml,pavement.py,fabfile.py,tasks.py,dodo.py,noxfile.py,tox.ini,tox.toml,hatch.toml,hatch_build.py,build.py}", &["meson.build", "noxfile.py", "tox.ini", "mix.exs", "Vagrantfile", "Package.swift"])
         .but_not(&["build.txt", "tasks.md"]),
+    Row::new(BuildScripts, "{project.clj,deps.edn,build.clj,build.boot}", &["deps.edn", "project.clj", "build.clj"])
+        .because("is obeyed by Clojure's tools and editors, which run code that it holds or names")
+        .but_not(&["src/core.clj", "data.edn"]),
     Row::new(BuildScripts, "configure{,.ac,.in}", &["configure", "configure.ac"]).but_not(&["configure.md"]),
     Row::new(BuildScripts, "*.m4", &["m4/a.m4"]),
     Row::new(BuildScripts, "autogen.sh", &["autogen.sh"]),

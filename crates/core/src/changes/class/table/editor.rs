@@ -19,6 +19,15 @@ pub(super) const ROWS: &[Row] = &[
     ),
     Row::new(Editor, ".idea/", &[".idea/workspace.xml", ".idea"])
         .because("is obeyed by JetBrains editors, which run programs that it names"),
+    Row::new(Editor, ".run/*.run.xml", &[".run/Tests.run.xml", "web/.run/a.run.xml"])
+        .because("is a run configuration of JetBrains editors, which names what they start")
+        .but_not(&[".run/notes.md", "run/a.run.xml"]),
+    Row::new(Editor, "{.project,.classpath}", &[".project", "app/.classpath"])
+        .because("is obeyed by Eclipse and editors with its Java tools, which run builders that it names")
+        .but_not(&["project", "app.project"]),
+    Row::new(Editor, ".settings/", &[".settings/org.eclipse.jdt.core.prefs", ".settings"])
+        .because("is obeyed by Eclipse, builders and what follows a save included")
+        .but_not(&["settings/a.prefs"]),
     Row::new(Editor, "*.{iml,ipr,iws}", &["app.iml"]).but_not(&["app.xml"]),
     Row::new(
         Editor,
