@@ -141,7 +141,7 @@ fn what_another_repository_within_has_is_not_ignored() {
     let env = env();
     env.file(".gitignore", "*.log\n");
     for dir in ["nested", "plain"] {
-        env.file(&format!("{dir}/t.log"), "old\n");
+        env.file(format!("{dir}/t.log"), "old\n");
     }
     git(&env, "nested", &["init", "-q", "."]);
     git(&env, "nested", &["add", "-A"]);

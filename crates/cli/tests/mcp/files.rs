@@ -35,7 +35,7 @@ fn an_edit_keeps_all_that_the_record_of_output_has_no_room_for() {
     let edit = json!({ "path": "big.txt", "old": "first\n", "new": "FIRST\n" });
     let edited = client.call("edit_file", edit);
     assert_eq!(edited["isError"], false, "{edited}");
-    env.file("expected", &text.replacen("first\n", "FIRST\n", 1));
+    env.file("expected", text.replacen("first\n", "FIRST\n", 1));
     let middle = json!({ "path": "big.txt", "old": "line 25000\n", "new": "" });
     let edited = client.call("edit_file", middle);
     assert_eq!(edited["isError"], false, "the middle is seen as well: {edited}");

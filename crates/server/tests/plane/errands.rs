@@ -170,7 +170,8 @@ pub(crate) async fn the_audit_says_what_was_decided_and_what_came_of_it(desk: De
     let (plane, admin) = (desk.plane.clone(), desk.admin.clone());
     let asking = tokio::spawn(async move { plane.discard(&admin, task.id, vec![]).await });
     let id = runner.registered.runner;
-    let beat = Heartbeat { runner: id, holding: vec![], draining: false, wait_ms: 5000 };
+    let beat =
+        Heartbeat { runner: id, holding: vec![], draining: false, leaving: false, wait_ms: 5000 };
     desk.plane.heartbeat(&runner.caller, beat).await.unwrap();
     asking.abort();
     let all = told(&desk).await;

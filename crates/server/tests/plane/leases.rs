@@ -245,7 +245,8 @@ pub(crate) async fn a_token_has_so_many_runners_and_each_says_so_much(mut desk: 
     // The longest silent makes room, once that is long.
     let first = desk.plane.register(&caller, asked("r00")).await.unwrap().runner;
     desk.restart().await;
-    let beat = |runner| Heartbeat { runner, holding: vec![], draining: false, wait_ms: 0 };
+    let beat =
+        |runner| Heartbeat { runner, holding: vec![], draining: false, leaving: false, wait_ms: 0 };
     desk.clock.advance(Duration::from_secs(23 * 3600));
     let early = desk.plane.register(&caller, asked("more")).await.unwrap_err().problem();
     assert_eq!(early.status, 409);

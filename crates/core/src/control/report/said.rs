@@ -11,7 +11,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::{ReportedStatus, StatusReport};
-use crate::control::task::{AttemptResult, ChangeCounts};
+use crate::control::task::{AttemptResult, ChangeCounts, OutputCounts};
 use crate::stamp::Stamp;
 
 /// `POST /v1/runner/tasks/{id}/status`.
@@ -37,6 +37,8 @@ pub(super) struct Said {
     #[schema(value_type = Option<String>, format = DateTime)]
     finished_at: Option<Stamp>,
     output_tail: Option<String>,
+    /// How much the command wrote, kept or not.
+    output: Option<ReportedOutput>,
     changes: Option<ReportedChanges>,
     /// What was planned: backend, network, limits.
     plan: Option<Value>,
@@ -47,6 +49,13 @@ pub(super) struct Said {
     /// Events of the run since the last report, as its own log has them.
     #[serde(default)]
     events: Vec<Value>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ReportedOutput {
+    stdout_bytes: u64,
+    stderr_bytes: u64,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -72,6 +81,7 @@ impl From<Said> for StatusReport {
             started_at: said.started_at,
             finished_at: said.finished_at,
             output_tail: said.output_tail,
+            output: said.output.map(OutputCounts::from),
             changes: said.changes.map(ChangeCounts::from),
             plan: said.plan,
             effective: said.effective,
@@ -80,6 +90,13 @@ impl From<Said> for StatusReport {
         };
         let Said { attempt, fence, seq, status, events, .. } = said;
         Self { attempt, fence, seq, status, result, events }
+    }
+}
+
+impl From<ReportedOutput> for OutputCounts {
+    fn from(said: ReportedOutput) -> Self {
+        let ReportedOutput { stdout_bytes, stderr_bytes } = said;
+        Self { stdout_bytes, stderr_bytes }
     }
 }
 
@@ -123,6 +140,7 @@ mod tests {
             started_at: Some(Stamp::new(jiff::Timestamp::UNIX_EPOCH)),
             finished_at: Some(Stamp::new(jiff::Timestamp::UNIX_EPOCH)),
             output_tail: Some("t".into()),
+            output: Some(OutputCounts { stdout_bytes: 5, stderr_bytes: 6 }),
             changes: Some(ChangeCounts {
                 created: 1,
                 manifest: Some("h".into()),
