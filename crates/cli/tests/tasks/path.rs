@@ -82,15 +82,15 @@ fn in_a_worktree_of_its_own_from_request_to_apply() {
         assert!(steps.contains(&step), "{steps:?}");
     }
     // Of the tree itself: applied it is another than before, undone it is again what it was, and so it stays.
-    let trees: Vec<&str> = audit["links"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|link| link["step"] == "applied")
-        .map(|link| link["value"].as_str().unwrap())
-        .collect();
-    assert!(trees.iter().all(|tree| tree.len() == 64), "{trees:?}");
-    let [.., applied, undone, discarded] = trees[..] else { panic!("{trees:?}") };
+    let tree_of = |step: &str| {
+        let mut newest_first = audit["links"].as_array().unwrap().iter().rev();
+        let tree = newest_first.find(|link| link["step"] == step).map(|link| &link["value"]);
+        let tree =
+            tree.and_then(|tree| tree.as_str()).unwrap_or_else(|| panic!("{step}: {audit:#}"));
+        assert_eq!(tree.len(), 64, "{step}: {tree}");
+        tree.to_owned()
+    };
+    let [applied, undone, discarded] = ["applied", "undone", "discarded"].map(tree_of);
     assert_ne!(applied, undone);
     assert_eq!(undone, discarded);
 
