@@ -167,22 +167,19 @@ pub fn attend(
         kill_at: None,
         interrupts: Vec::new(),
         exit: None,
-        strays: Used::default(),
         is_mute: false,
     };
     run.until_exit()?;
-    let (oom, pids_refused, left) = match &run.reach {
-        Reach::Group { bystanders } => {
-            let (left, used) = descendants::end_all(bystanders, REAP)?;
-            run.strays = used;
-            (false, 0, left)
-        }
+    let (left, strays) = match &run.reach {
+        Reach::Group { bystanders } => descendants::end_all(bystanders, REAP)?,
         // The first process has ended everybody else before it reported the command's end; or it is dead
         // itself, and then the kernel has.
-        Reach::Init { tally, .. } => (tally.kills() > 0, tally.refusals(), Vec::new()),
-        Reach::Member { since, .. } => {
-            (run.was_killed() && since.any_killed(), since.refusals(), Vec::new())
-        }
+        Reach::Init { .. } | Reach::Member { .. } => (Vec::new(), Used::default()),
+    };
+    let (oom, pids_refused) = match &run.reach {
+        Reach::Group { .. } => (false, 0),
+        Reach::Init { tally, .. } => (tally.kills() > 0, tally.refusals()),
+        Reach::Member { since, .. } => (run.was_killed() && since.any_killed(), since.refusals()),
     };
     match &run.reach {
         Reach::Member { .. } => run.drain_what_is_there()?,
@@ -190,7 +187,7 @@ pub fn attend(
     }
     let unknown = (Status::Signaled(libc::SIGKILL), Duration::ZERO, Used::default());
     let (status, wall, used) = run.exit.take().unwrap_or(unknown);
-    let usage = used.and(run.strays).over(wall, pids_refused);
+    let usage = used.and(strays).over(wall, pids_refused);
     let ended = Ended { status, cause: run.cause_of(status), usage, oom, left, again: run.again };
     Ok((ended, Rest(run.streams.into_iter().filter_map(Stream::into_rest).collect())))
 }
@@ -219,8 +216,6 @@ struct Supervisor<'a> {
     interrupts: Vec<Instant>,
     /// How the command ended, when, and what it used.
     exit: Option<(Status, Duration, Used)>,
-    /// What was used by those whom it left behind.
-    strays: Used,
     /// A sandbox's first process that will report no more: its own end is what to wait for.
     is_mute: bool,
 }
